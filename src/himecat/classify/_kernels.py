@@ -1,0 +1,106 @@
+"""The hot loops of the convolutional classifier, on raw arrays only.
+
+Word vectors are frozen, so a convolution over a document is a sum of rows of a table that holds, for each
+distinct word, its product with every slice of every filter. `_plain.py` has the same network built from
+`nn.Embedding` and `nn.Conv1d`, and the tests compare both.
+
+Columns of `table` are ordered by the offset inside the window, then by filter width: with widths 2, 3 and 5
+they are [offset 0: 2 3 5][offset 1: 2 3 5][offset 2: 3 5][offset 3: 5][offset 4: 5]. The features of a
+document are ordered by width, so the filters still growing at an offset are always the last ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def max_over_time(words, offsets, table, widths, maps, features, positions):  # type: ignore[no-untyped-def]
+    """For every document and filter, the largest window sum and where it starts.
+
+    A window may run past the end of a document only where the document is shorter than the filter (the
+    missing words add nothing); a document without words gets 0 and position -1.
+    """
+    n_documents = offsets.shape[0] - 1
+    n_widths = widths.shape[0]
+    n_features = n_widths * maps
+    longest = widths[n_widths - 1]
+    first_filter = np.empty(longest, np.int64)
+    first_column = np.empty(longest, np.int64)
+    column = 0
+    for j in range(longest):
+        growing = 0
+        while widths[growing] <= j:
+            growing += 1
+        first_filter[j] = growing * maps
+        first_column[j] = column
+        column += n_features - growing * maps
+    window = np.empty(n_features, np.float32)
+    best = np.empty(n_features, np.float32)
+    where = np.empty(n_features, np.int32)
+    for d in range(n_documents):
+        start = offsets[d]
+        length = offsets[d + 1] - start
+        if length == 0:
+            for m in range(n_features):
+                features[d, m] = np.float32(0.0)
+                positions[d, m] = -1
+            continue
+        for m in range(n_features):
+            best[m] = np.float32(-np.inf)
+            where[m] = 0
+        for t in range(length):
+            left = length - t
+            fitting = 0
+            for w in range(n_widths):
+                if widths[w] <= left or t == 0:
+                    fitting += 1
+            end = fitting * maps
+            if end == 0:
+                break
+            row = words[start + t]
+            for m in range(end):
+                window[m] = table[row, m]
+            for j in range(1, min(left, widths[fitting - 1])):
+                row = words[start + t + j]
+                low = first_filter[j]
+                shift = first_column[j] - low
+                for m in range(low, end):
+                    window[m] += table[row, shift + m]
+            for m in range(end):
+                better = window[m] > best[m]
+                best[m] = window[m] if better else best[m]
+                where[m] = np.int32(t) if better else where[m]
+        for m in range(n_features):
+            features[d, m] = best[m]
+            positions[d, m] = where[m]
+
+
+@njit(nogil=True, cache=True)
+def scatter_gradient(words, offsets, positions, gradient, widths, maps, table_gradient):  # type: ignore[no-untyped-def]
+    """Add the gradient of every feature to the table entries its winning window was summed from."""
+    n_documents = offsets.shape[0] - 1
+    n_widths = widths.shape[0]
+    n_features = n_widths * maps
+    for d in range(n_documents):
+        start = offsets[d]
+        length = offsets[d + 1] - start
+        if length == 0:
+            continue
+        for w in range(n_widths):
+            for m in range(w * maps, (w + 1) * maps):
+                g = gradient[d, m]
+                if g == np.float32(0.0):
+                    continue
+                t = positions[d, m]
+                column = 0
+                for j in range(min(widths[w], length - t)):
+                    growing = 0
+                    while widths[growing] <= j:
+                        growing += 1
+                    low = growing * maps
+                    table_gradient[words[start + t + j], column + m - low] += g
+                    column += n_features - low

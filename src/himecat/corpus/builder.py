@@ -1,0 +1,321 @@
+"""The corpus is built in one pass: every text is turned into numbers and let go."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.corpus.columns import Corpus, MetadataColumn, Ragged, Vocabulary
+from himecat.corpus.documents import Document, Fields, Places, iter_documents
+from himecat.corpus.problems import Problems, Severity
+from himecat.corpus.records import Source
+from himecat.corpus.tokenizer import tokenize
+from himecat.errors import DataError, UsageError
+
+_BLOCK_ROWS = 8192
+_BLOCK_VALUES = 1 << 22
+
+
+@dataclass(frozen=True)
+class LoadedCorpus:
+    """A corpus together with what reading it brought to light.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        The usable documents.
+    labels : dict
+        For labelled documents only: from the row in the corpus to the labels as they were written.
+    places : sequence of str
+        Where each row was read, for messages.
+    skipped : list of int
+        Positions in the source of the documents left out.
+    problems : Problems
+        Everything found on the way.
+
+    Examples
+    --------
+    >>> loaded = load_corpus([{"text": "A hen.", "labels": "bird"}, {"text": "A fox."}], Fields())
+    >>> loaded.labels, loaded.places[1]
+    ({0: 'bird'}, 'document 1')
+    """
+
+    corpus: Corpus
+    labels: dict[int, object]
+    places: Sequence[str]
+    skipped: list[int]
+    problems: Problems
+
+
+class Origin(NamedTuple):
+    """Which document an encoded row stands for; a row that is not `usable` has no words.
+
+    Examples
+    --------
+    >>> Origin("a7", "docs.jsonl line 3", True).id
+    'a7'
+    """
+
+    id: str
+    place: str
+    usable: bool
+
+
+@dataclass
+class _ErrorsAsWarnings(Problems):
+    """Passes findings on to `receiver`, errors as warnings."""
+
+    receiver: Problems | None = None
+
+    def add(self, severity: Severity, place: str, message: str) -> None:
+        assert self.receiver is not None
+        self.receiver.add("warning" if severity == "error" else severity, place, message)
+
+
+class _GrowingRows:
+    """Rows of strings, kept as the numbers of the distinct strings."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._values = array("i")
+        self._ends = array("q", [0])
+
+    def append(self, row: Iterable[str]) -> None:
+        numbers = self._numbers
+        self._values.fromlist([numbers[name] for name in row])
+        self._ends.append(len(self._values))
+
+    def finish(self, min_count: int) -> tuple[Vocabulary, Ragged]:
+        """Drop rare strings; number the others by falling count, then by name."""
+        values = np.frombuffer(self._values, dtype=np.int32) if self._values else np.zeros(0, np.int32)
+        names = list(self._numbers)
+        counts = np.zeros(len(names), dtype=np.int64)
+        # In blocks, because bincount makes a copy twice the size of its input.
+        for start in range(0, len(values), _BLOCK_VALUES):
+            counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=len(names))
+        self._numbers.clear()
+        kept = np.flatnonzero(counts >= min_count).tolist()
+        kept.sort(key=lambda number: (-counts[number], names[number]))
+        order = np.array(kept, dtype=np.int64)
+        renumbered = np.full(len(names), -1, dtype=np.int32)
+        renumbered[order] = np.arange(len(order), dtype=np.int32)
+        vocabulary = Vocabulary(tuple(names[number] for number in kept), counts[order])
+        return vocabulary, _renumber(values, np.array(self._ends, dtype=np.int64), renumbered)
+
+
+def _renumber(
+    values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], renumbered: npt.NDArray[np.int32]
+) -> Ragged:
+    """Renumber in place, dropping what maps to -1; block by block, so that no second copy is needed."""
+    offsets = np.zeros_like(ends)
+    written = 0
+    for start in range(0, len(ends) - 1, _BLOCK_ROWS):
+        bounds = ends[start : start + _BLOCK_ROWS + 1]
+        block = renumbered[values[bounds[0] : bounds[-1]]]
+        stays = block >= 0
+        stays_before = np.concatenate(([0], np.cumsum(stays)))
+        offsets[start : start + len(bounds)] = written + stays_before[bounds - bounds[0]]
+        values[written : written + stays_before[-1]] = block[stays]
+        written += int(stays_before[-1])
+    return Ragged(values[:written], offsets)
+
+
+def load_corpus(
+    source: Source,
+    fields: Fields,
+    *,
+    min_count: int = 1,
+    max_tokens: int | None = 300,
+    problems: Problems | None = None,
+    skip_bad: bool = False,
+) -> LoadedCorpus:
+    """Read a corpus in one pass, holding numbers and not texts.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        Whatever `iter_records` reads.
+    fields : Fields
+        Which field plays which part.
+    min_count : int
+        Words seen less often in the whole corpus are dropped; a document may lose all its words.
+    max_tokens : int or None
+        Only this many words from the start of a document are used; None for all.
+    problems : Problems, optional
+        Receives what is found; a new one otherwise.
+    skip_bad : bool
+        Leave out documents with an error and turn each error into a warning.
+
+    Raises
+    ------
+    DataError
+        There are errors and `skip_bad` is off (after everything was read, so that all are listed), or no
+        document is left.
+
+    Examples
+    --------
+    >>> loaded = load_corpus(["A red hen.", "A red fox."], Fields(), min_count=2)
+    >>> loaded.corpus.words.names, loaded.corpus.tokens[1].tolist()
+    (('a', 'red'), [0, 1])
+    """
+    _check_limits(max_tokens, min_count)
+    problems = Problems() if problems is None else problems
+    heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
+    words = _GrowingRows()
+    metadata = {kind: _GrowingRows() for kind in fields.metadata}
+    ids: list[str] = []
+    labels: dict[int, object] = {}
+    places = Places()
+    skipped: list[int] = []
+    for position, document in enumerate(iter_documents(source, fields, heard)):
+        if not document.usable:
+            skipped.append(position)
+            continue
+        if document.labels is not None:
+            labels[len(ids)] = document.labels
+        ids.append(document.id)
+        places.append(document.place)
+        words.append(tokenize(document.text)[:max_tokens])
+        for kind, rows in metadata.items():
+            rows.append(document.metadata.get(kind, ()))
+    if not skip_bad:
+        problems.raise_errors()
+    if not ids:
+        found = "".join(f"\n{warning}" for warning in problems.of("warning"))
+        raise DataError(f"There is no document to work with.{found}")
+    vocabulary, tokens = words.finish(min_count)
+    columns = {kind: MetadataColumn(*rows.finish(1)) for kind, rows in metadata.items()}
+    return LoadedCorpus(Corpus(ids, vocabulary, tokens, columns), labels, places, skipped, problems)
+
+
+def read_corpus(
+    source: Source,
+    *,
+    text: str | Sequence[str] = "text",
+    metadata: str | Sequence[str] = (),
+    min_count: int = 1,
+    max_tokens: int | None = 300,
+) -> Corpus:
+    """Read documents from a file, a table or a list into a corpus.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        JSON lines, CSV, TSV (also .gz, .zst) or Parquet; a pandas, polars or pyarrow table; a list of
+        mappings or texts.
+    text : str or sequence of str
+        The field or fields with the text.
+    metadata : str or sequence of str
+        The fields with metadata.
+    min_count : int
+        Words seen less often are dropped.
+    max_tokens : int or None
+        Only this many words from the start of a document are used; None for all.
+
+    Examples
+    --------
+    >>> documents = [{"text": "A red hen.", "tags": ["farm"]}, {"text": "A red fox."}]
+    >>> corpus = read_corpus(documents, metadata="tags")
+    >>> corpus.words.names, corpus.metadata["tags"].coverage
+    (('a', 'red', 'fox', 'hen'), 0.5)
+    """
+    text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
+    return load_corpus(source, Fields(text, metadata), min_count=min_count, max_tokens=max_tokens).corpus
+
+
+def encode_documents(
+    documents: Iterable[Document],
+    words: Vocabulary,
+    metadata: Mapping[str, Vocabulary],
+    max_tokens: int | None,
+) -> Corpus:
+    """Turn documents into rows of known words and metadata values; what is unknown is dropped.
+
+    A document that is not usable becomes a row without words, so that rows and documents stay aligned.
+
+    Examples
+    --------
+    >>> known = read_corpus(["a red hen"]).words
+    >>> new = [Document("document 0", "0", "A hen, a fox.", {}, None, True)]
+    >>> [known.names[word] for word in encode_documents(new, known, {}, None).tokens[0]]
+    ['a', 'hen', 'a']
+    """
+    _check_limits(max_tokens, 1)
+    ids: list[str] = []
+    tokens = _KnownRows(words)
+    columns = {kind: _KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
+    for document in documents:
+        ids.append(document.id)
+        tokens.append(tokenize(document.text)[:max_tokens])
+        for kind, rows in columns.items():
+            rows.append(document.metadata.get(kind, ()))
+    return Corpus(
+        ids,
+        words,
+        tokens.finish(),
+        {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
+    )
+
+
+class _KnownRows:
+    """Rows of strings, kept as their ids in a vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._find = vocabulary.index.get
+        self._values = array("i")
+        self._ends = array("q", [0])
+
+    def append(self, row: Iterable[str]) -> None:
+        self._values.fromlist([number for number in map(self._find, row) if number is not None])
+        self._ends.append(len(self._values))
+
+    def finish(self) -> Ragged:
+        return Ragged(np.array(self._values, dtype=np.int32), np.array(self._ends, dtype=np.int64))
+
+
+def iter_encoded(
+    source: Source,
+    fields: Fields,
+    words: Vocabulary,
+    metadata: Mapping[str, Vocabulary],
+    max_tokens: int | None,
+    problems: Problems,
+    batch_size: int = 4096,
+) -> Iterator[tuple[list[Origin], Corpus]]:
+    """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
+
+    Examples
+    --------
+    >>> known = read_corpus(["a red hen"]).words
+    >>> batches = iter_encoded(["a hen", "a fox", "red"], Fields(), known, {}, None, Problems(), batch_size=2)
+    >>> [(len(origins), batch.tokens.lengths.tolist()) for origins, batch in batches]
+    [(2, [2, 1]), (1, [1])]
+    """
+    if batch_size < 1:
+        raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
+    documents = iter_documents(source, fields, problems)
+
+    def noted(batch: Iterable[Document], origins: list[Origin]) -> Iterator[Document]:
+        for document in batch:
+            origins.append(Origin(document.id, document.place, document.usable))
+            yield document
+
+    for first in documents:
+        origins: list[Origin] = []
+        batch = chain([first], islice(documents, batch_size - 1))
+        yield origins, encode_documents(noted(batch, origins), words, metadata, max_tokens)
+
+
+def _check_limits(max_tokens: int | None, min_count: int) -> None:
+    if min_count < 1:
+        raise UsageError(f"min_count must be at least 1, not {min_count}.")
+    if max_tokens is not None and max_tokens < 1:
+        raise UsageError(f"max_tokens must be at least 1 or None, not {max_tokens}.")

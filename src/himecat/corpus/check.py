@@ -1,0 +1,461 @@
+"""Checking documents, tree and labels before any training: a summary, and every problem with its place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from himecat.corpus.builder import LoadedCorpus, load_corpus
+from himecat.corpus.columns import MetadataColumn, Supervision
+from himecat.corpus.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
+from himecat.corpus.documents import Fields
+from himecat.corpus.labels import leaves_without_labels, supervise
+from himecat.corpus.problems import Problems, Severity
+from himecat.corpus.records import Source, iter_records
+from himecat.corpus.taxonomy import Taxonomy
+from himecat.corpus.taxonomy_readers import TaxonomySource, infer_taxonomy, read_taxonomy, render_tree
+from himecat.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_FEWEST_WORDS = 3
+_PER_LEAF = 5
+_COMMON_SHARE = 0.5
+_PEEKED_RECORDS = 1000
+_LONGEST_VALUE = 60
+_NAMED_NODES = 10
+_DRAWN_LEAVES = 12
+
+
+@dataclass(frozen=True)
+class MetadataSummary:
+    """How far the values of one metadata field reach.
+
+    Attributes
+    ----------
+    name : str
+        The field.
+    coverage, sharing : float
+        Share of documents with a value, and of documents that have one in common with another document.
+    distinct, repeated : int
+        Number of values, and of those that stand in two or more documents.
+    commonest : tuple of str and int, or None
+        The value that stands in most documents, and their number.
+
+    Examples
+    --------
+    >>> MetadataSummary("tags", 0.9, 0.8, distinct=40, repeated=25, commonest=("new", 30)).repeated
+    25
+    """
+
+    name: str
+    coverage: float
+    sharing: float
+    distinct: int
+    repeated: int
+    commonest: tuple[str, int] | None
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What `check` found; `problems` holds the errors, warnings and notes.
+
+    `words` and `tokens` count what is used of the documents, `vocabulary` the words that occur `min_count`
+    times or more; `labels_per_leaf` has every leaf's path and the number of documents labelled with it,
+    `labelled_at_inner` is the number of those labelled with an inner category.
+
+    Examples
+    --------
+    >>> report = check([{"text": "a red fox", "labels": "a"}, {"text": "two cats sit", "labels": "b"}])
+    >>> report.documents, report.labels_per_leaf, report.problems.has_errors
+    (2, (('a', 1), ('b', 1)), False)
+    """
+
+    problems: Problems
+    documents: int = 0
+    labelled: int = 0
+    labelled_at_inner: int = 0
+    words: int = 0
+    min_count: int = 1
+    vocabulary: int = 0
+    tokens: int = 0
+    words_per_document: tuple[float, int] = (0.0, 0)
+    metadata: tuple[MetadataSummary, ...] = ()
+    taxonomy: Taxonomy | None = None
+    labels_per_leaf: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def leaves_without_labels(self) -> list[str]:
+        """The paths of the leaves that no document is labelled with."""
+        return [path for path, count in self.labels_per_leaf if not count]
+
+    @property
+    def label_range(self) -> tuple[int, float, int]:
+        """The fewest labelled documents of a leaf, their median and the most."""
+        counts = [count for _, count in self.labels_per_leaf] or [0]
+        return min(counts), float(np.median(counts)), max(counts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        fewest, median, most = self.label_range
+        tree = self.taxonomy
+        return {
+            "documents": self.documents,
+            "labelled": self.labelled,
+            "words": self.words,
+            "min_count": self.min_count,
+            "vocabulary": self.vocabulary,
+            "tokens": self.tokens,
+            "words_per_document": dict(zip(("median", "max"), self.words_per_document, strict=True)),
+            "metadata": [asdict(summary) for summary in self.metadata],
+            "tree": tree and {"depth": tree.depth, "leaves": tree.n_leaves, "categories": len(tree) - 1},
+            "labels": {
+                "per_leaf": {"min": fewest, "median": median, "max": most},
+                "leaves": [{"leaf": path, "documents": count} for path, count in self.labels_per_leaf],
+                "leaves_without": self.leaves_without_labels,
+                "at_inner_categories": self.labelled_at_inner,
+            },
+            "counts": dict(self.problems.counts),
+            "problems": [asdict(problem) for problem in self.problems],
+        }
+
+
+class _Findings(Problems):
+    """Keeps errors for the report where reading the documents would stop at them."""
+
+    def raise_errors(self) -> None:
+        """Do nothing."""
+
+    def take(self, error: DataError) -> None:
+        """Record an error that was raised; each of its lines is a finding."""
+        for line in str(error).splitlines():
+            self.error("", line)
+
+
+def check(
+    source: Source,
+    taxonomy: TaxonomySource | None = None,
+    fields: Fields | None = None,
+    *,
+    min_count: int = 1,
+    max_tokens: int | None = 300,
+    skip_bad: bool = False,
+) -> CheckReport:
+    """Check documents, tree and labels; bad input raises nothing, everything found is in the report.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        The documents, or a dataset folder: every document then needs its true label, and draw 0 of the folder
+        says which of them count as labelled.
+    taxonomy : path, mapping or Taxonomy, optional
+        The tree; without one it is the dataset folder's, or made of the labels in the documents.
+    fields : Fields, optional
+        Which field plays which part; the metadata fields are by default those the dataset folder names.
+    min_count, max_tokens : int
+        How often a word must occur to be used, and how many words of a document are used.
+    skip_bad : bool
+        Leave out documents that cannot be used; what is wrong with them becomes a warning.
+
+    Examples
+    --------
+    >>> documents = [{"text": "a red fox", "labels": "animals"}, {"text": "an old oak", "labels": "plant"}]
+    >>> report = check(documents, {"animals": None, "plants": None})
+    >>> [str(problem) for problem in report.problems.of("error")]
+    ["document 1: unknown label 'plant'; did you mean 'plants'?"]
+    """
+    problems = _Findings()
+    fields = fields or Fields()
+    place = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else ""
+    dataset: Dataset | None = None
+    if place and os.path.isdir(place):
+        try:
+            dataset = open_dataset(place, problems)
+            fields = _with_metadata(fields, dataset)
+        except DataError as error:
+            problems.take(error)
+            return CheckReport(problems)
+        source, place = dataset.documents, str(dataset.documents)
+    try:
+        # All words are read, to tell how long the documents are.
+        loaded = load_corpus(source, fields, max_tokens=None, problems=problems, skip_bad=skip_bad)
+    except DataError as error:
+        # Further lines repeat warnings that are among the findings already.
+        problems.error("", str(error).split("\n", 1)[0])
+        return CheckReport(problems)
+    report = _check_texts(CheckReport(problems, min_count=min_count), loaded, max_tokens, place)
+    report = _check_metadata(report, loaded, place)
+    if not fields.metadata:
+        others = _other_fields(source, fields)
+        could = f"; these fields could serve as metadata: {', '.join(others)}" if others else ""
+        problems.note(place, f"no metadata fields were named: text alone will be used{could}.")
+    try:
+        tree = _tree(taxonomy, dataset, loaded, problems)
+        labelled = _labelled(tree, dataset, loaded, place, problems)
+    except DataError as error:
+        problems.take(error)
+        return report
+    return _check_labels(report, tree, labelled, place)
+
+
+def _with_metadata(fields: Fields, dataset: Dataset) -> Fields:
+    try:
+        return replace(fields, metadata=fields.metadata or dataset.metadata)
+    except UsageError as error:
+        raise DataError(f"{dataset.folder / METADATA_FILE}: {error}") from None
+
+
+def _check_texts(
+    report: CheckReport, loaded: LoadedCorpus, max_tokens: int | None, place: str
+) -> CheckReport:
+    corpus, problems = loaded.corpus, report.problems
+    values, lengths, starts = corpus.tokens.values, corpus.tokens.lengths, corpus.tokens.offsets[:-1]
+    used = np.minimum(lengths, max_tokens) if max_tokens else lengths
+    is_used = np.arange(len(values)) - np.repeat(starts, lengths) < np.repeat(used, lengths)
+    counts = np.bincount(values[is_used], minlength=len(corpus.words))
+    is_known = is_used & (counts[values] >= report.min_count)
+    known = np.diff(np.concatenate(([0], np.cumsum(is_known)))[corpus.tokens.offsets])
+    short = np.flatnonzero(known < _FEWEST_WORDS)
+    if len(short):
+        problems.warning(
+            loaded.places[int(short[0])],
+            f"{_documents(len(short))} with fewer than {_FEWEST_WORDS} known words, this one first.",
+        )
+    repeats = _repeated_texts(loaded)
+    if repeats:
+        here, earlier = (loaded.places[row] for row in repeats[0])
+        first = f"this one first, like {' '.join(earlier.rsplit(' ', 2)[-2:])}"
+        problems.warning(here, f"{_documents(len(repeats))} with the same words as an earlier one, {first}.")
+    longer = int(np.sum(lengths > used))
+    if longer:
+        problems.note(place, f"{_documents(longer)} with more than {max_tokens} words: the rest is not used.")
+    return replace(
+        report,
+        documents=len(corpus),
+        words=int(np.sum(counts > 0)),
+        vocabulary=int(np.sum(counts >= report.min_count)),
+        tokens=int(used.sum()),
+        words_per_document=(float(np.median(lengths)), int(lengths.max())),
+    )
+
+
+def _repeated_texts(loaded: LoadedCorpus) -> list[tuple[int, int]]:
+    """Rows with the same words in the same order as an earlier row, and that row."""
+    first_with: dict[bytes, int] = {}
+    repeats = []
+    tokens = loaded.corpus.tokens
+    for row in range(len(tokens)):
+        if len(tokens[row]):
+            earlier = first_with.setdefault(blake2b(tokens[row].tobytes(), digest_size=16).digest(), row)
+            if earlier != row:
+                repeats.append((row, earlier))
+    return repeats
+
+
+def _check_metadata(report: CheckReport, loaded: LoadedCorpus, place: str) -> CheckReport:
+    problems = report.problems
+    summaries = tuple(_summary(name, column) for name, column in loaded.corpus.metadata.items())
+    for summary in summaries:
+        name = repr(summary.name)
+        if summary.commonest is None:
+            # A field that is in no document at all was reported when the documents were read.
+            if not any(f"metadata field {name}" in found.message for found in problems.of("warning")):
+                problems.warning(place, f"no document has a value in {name}; leave the field out.")
+        elif not summary.repeated:
+            problems.warning(place, f"every value of {name} occurs once, so it connects no documents.")
+        else:
+            value, times = summary.commonest
+            if times > _COMMON_SHARE * len(loaded.corpus):
+                share = f"{times / len(loaded.corpus):.0%}"
+                problems.warning(
+                    place, f"the value {value!r} of {name} is in {share} of documents and says little."
+                )
+    return replace(report, metadata=summaries)
+
+
+def _summary(name: str, column: MetadataColumn) -> MetadataSummary:
+    # A document has each value once at most, so that counts are numbers of documents.
+    counts = column.vocabulary.counts
+    sharing = np.zeros(len(column.values), dtype=np.bool_)
+    sharing[column.values.row_of_value[counts[column.values.values] > 1]] = True
+    most = int(np.argmax(counts)) if len(counts) else -1
+    return MetadataSummary(
+        name,
+        coverage=column.coverage,
+        sharing=float(sharing.mean()),
+        distinct=len(counts),
+        repeated=int(np.sum(counts > 1)),
+        commonest=(column.vocabulary.names[most], int(counts[most])) if len(counts) else None,
+    )
+
+
+def _other_fields(source: Source, fields: Fields) -> list[str]:
+    """Fields of short strings, or lists of them, that have no part yet."""
+    if isinstance(source, Iterator):
+        return []
+    suitable: dict[str, bool] = {}
+    for record in islice(iter_records(source, Problems()), _PEEKED_RECORDS):
+        for name, value in (record.fields or {}).items():
+            values = value if isinstance(value, list) else [value]
+            short = all(isinstance(part, str) and len(part) <= _LONGEST_VALUE for part in values)
+            suitable[name] = suitable.get(name, True) and short
+    taken = {*fields.text, fields.labels, fields.id}
+    return [name for name, suits in suitable.items() if suits and name not in taken]
+
+
+def _tree(
+    taxonomy: TaxonomySource | None, dataset: Dataset | None, loaded: LoadedCorpus, problems: Problems
+) -> Taxonomy:
+    if taxonomy is not None:
+        return read_taxonomy(taxonomy, problems)
+    if dataset is not None:
+        return dataset.taxonomy
+    return infer_taxonomy(loaded.labels.values(), skip_bad=True)
+
+
+def _labelled(
+    tree: Taxonomy, dataset: Dataset | None, loaded: LoadedCorpus, place: str, problems: Problems
+) -> Supervision | None:
+    """The documents a model would be shown; None where errors leave that open."""
+    if not loaded.labels:
+        problems.error(place, "no document is labelled; label a few documents for each leaf.")
+        return None
+    if dataset is None:
+        return supervise(tree, loaded.labels, loaded.places.__getitem__, problems)
+    dataset = replace(dataset, taxonomy=tree)
+    truth = true_nodes(dataset, loaded, problems)
+    if problems.has_errors:
+        return None
+    documents_at = np.bincount(truth, minlength=len(tree))
+    few = [leaf for leaf in tree.leaves if documents_at[leaf] <= _PER_LEAF]
+    if few:
+        problems.warning(
+            place, f"leaves with too few documents to draw {_PER_LEAF} and test: {_named(tree, few)}."
+        )
+    if dataset.first_draw is None:
+        problems.note(
+            str(dataset.folder), f"there is no {DRAW_FILE}: draw 0 is a random one, like the others."
+        )
+    return draw(dataset, truth, 0)
+
+
+def _check_labels(
+    report: CheckReport, tree: Taxonomy, labelled: Supervision | None, place: str
+) -> CheckReport:
+    if labelled is None:
+        return replace(report, taxonomy=tree)
+    problems = report.problems
+    counts = np.bincount(labelled.nodes, minlength=len(tree)).tolist()
+    without = leaves_without_labels(tree, labelled)
+    if without:
+        problems.warning(place, f"leaves without a labelled document: {_named(tree, without)}.")
+    single = [leaf for leaf in tree.leaves if counts[leaf] == 1]
+    if single:
+        problems.warning(place, f"leaves with only one labelled document: {_named(tree, single)}.")
+    inner = [node for node in tree.inner if counts[node]]
+    at_inner = sum(counts[node] for node in inner)
+    if inner:
+        stopping = f"{_documents(at_inner)} labelled with an inner category"
+        problems.warning(place, f"{stopping}, which teaches no leaf: {_named(tree, inner)}.")
+    return replace(
+        report,
+        labelled=len(labelled),
+        labelled_at_inner=at_inner,
+        taxonomy=tree,
+        labels_per_leaf=tuple((tree.title(leaf), counts[leaf]) for leaf in tree.leaves),
+    )
+
+
+def _named(tree: Taxonomy, nodes: Sequence[int]) -> str:
+    titles = ", ".join(tree.title(node) for node in nodes[:_NAMED_NODES])
+    more = len(nodes) - _NAMED_NODES
+    return f"{titles} and {more} more" if more > 0 else titles
+
+
+def _documents(number: int) -> str:
+    return f"{number:,} document{'s' * (number != 1)}"
+
+
+def render(report: CheckReport, console: Console) -> None:
+    """Print a report for people: what there is first, every problem after it.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> report = check([{"text": "a red fox", "labels": "a"}, {"text": "two cats sit", "labels": "b"}])
+    >>> render(report, Console(width=80))
+    documents           2, of which 2 labelled
+    ...
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    if report.documents:
+        facts = Table.grid(padding=(0, 3))
+        for name, fact in _facts(report):
+            facts.add_row(Text(name, style="bold"), Text(fact))
+        console.print(facts)
+    if report.metadata:
+        table = Table("metadata", box=None, padding=(0, 3, 0, 0))
+        for heading in ("coverage", "values", "in 2+ documents", "documents connected"):
+            table.add_column(heading, justify="right")
+        for kind in report.metadata:
+            shares = f"{kind.coverage:.1%}", f"{kind.sharing:.1%}"
+            table.add_row(Text(kind.name), shares[0], f"{kind.distinct:,}", f"{kind.repeated:,}", shares[1])
+        console.print()
+        console.print(table)
+    if report.taxonomy and 0 < len(report.labels_per_leaf) <= _DRAWN_LEAVES:
+        counts = {
+            leaf: f"({count})"
+            for leaf, (_, count) in zip(report.taxonomy.leaves, report.labels_per_leaf, strict=True)
+        }
+        drawn = render_tree(report.taxonomy, lambda node: counts.get(node, ""))
+        console.print()
+        console.print(Text("labelled documents", style="bold"))
+        console.print(Text(drawn))
+    _render_problems(report.problems, console)
+
+
+def _facts(report: CheckReport) -> Iterator[tuple[str, str]]:
+    yield "documents", f"{report.documents:,}, of which {report.labelled:,} labelled"
+    yield "words", f"{report.tokens:,} in all, {report.words:,} different"
+    if report.min_count > 1:
+        yield "vocabulary", f"{report.vocabulary:,} words that occur {report.min_count} times or more"
+    median, most = report.words_per_document
+    yield "words per document", f"median {median:,.0f}, at most {most:,}"
+    if tree := report.taxonomy:
+        levels = f"{tree.depth} level{'s' * (tree.depth != 1)}"
+        yield "tree", f"{len(tree) - 1:,} categories on {levels}, {tree.n_leaves:,} of them leaves"
+    if report.labels_per_leaf:
+        fewest, middle, most = report.label_range
+        spread = f"{fewest} each" if fewest == most else f"{fewest} to {most}, median {middle:g}"
+        yield "labels per leaf", spread
+
+
+def _render_problems(problems: Problems, console: Console) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    looks: tuple[tuple[Severity, str], ...] = (("note", "cyan"), ("warning", "yellow"), ("error", "red"))
+    for severity, colour in looks:
+        number = problems.counts[severity]
+        if not number:
+            continue
+        console.print()
+        console.print(Text(f"{number:,} {severity}{'s' * (number != 1)}", style=f"bold {colour}"))
+        listed = Table.grid(padding=(0, 1))
+        for problem in problems.of(severity):
+            listed.add_row(Text("-", style=colour), Text(str(problem)))
+        console.print(listed)
+        if problems.hidden(severity):
+            console.print(Text(f"  ... and {problems.hidden(severity):,} more", style=colour))
+    if not problems.has_errors:
+        console.print()
+        console.print(Text("no errors", style="bold green"))

@@ -1,0 +1,169 @@
+"""The corpus as columns of integers: text is read once and only ids are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int32]
+OffsetArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """A list of integer lists in two arrays: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    Examples
+    --------
+    >>> rows = Ragged.from_lists([[1, 2], [], [3]])
+    >>> len(rows), rows[0].tolist(), rows.lengths.tolist()
+    (3, [1, 2], [2, 0, 1])
+    """
+
+    values: IntArray
+    offsets: OffsetArray
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Sequence[int]]) -> Ragged:
+        """Pack a list of integer lists."""
+        offsets = np.zeros(len(lists) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in lists], out=offsets[1:])
+        values = np.fromiter((v for row in lists for v in row), dtype=np.int32, count=int(offsets[-1]))
+        return cls(values, offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> IntArray:
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> OffsetArray:
+        """Number of values in every row."""
+        return np.diff(self.offsets)
+
+    @property
+    def row_of_value(self) -> IntArray:
+        """For every value, the row it stands in."""
+        return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths)
+
+    def take(self, rows: npt.ArrayLike) -> Ragged:
+        """The given rows, in the given order."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        starts = np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        return Ragged(self.values[starts + np.arange(int(offsets[-1]))], offsets)
+
+    @staticmethod
+    def concatenate(parts: Sequence[Ragged]) -> Ragged:
+        """All rows of all parts, in order."""
+        if not parts:
+            return Ragged(np.zeros(0, np.int32), np.zeros(1, np.int64))
+        lengths = np.concatenate([part.lengths for part in parts])
+        offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        return Ragged(np.concatenate([part.values for part in parts]).astype(np.int32), offsets)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Distinct strings with the number of times each was seen; ids are positions.
+
+    Examples
+    --------
+    >>> words = Vocabulary(("cat", "dog"), np.array([3, 1]))
+    >>> words.index["dog"]
+    1
+    """
+
+    names: tuple[str, ...]
+    counts: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """From a name to its id."""
+        return {name: position for position, name in enumerate(self.names)}
+
+
+@dataclass(frozen=True)
+class MetadataColumn:
+    """The values of one metadata type, per document.
+
+    Examples
+    --------
+    >>> column = MetadataColumn(Vocabulary(("ann",), np.array([2])), Ragged.from_lists([[0], [0], []]))
+    >>> column.coverage
+    0.6666666666666666
+    """
+
+    vocabulary: Vocabulary
+    values: Ragged
+
+    @property
+    def coverage(self) -> float:
+        """Share of documents that carry at least one value."""
+        return float(np.mean(self.values.lengths > 0)) if len(self.values) else 0.0
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents as columns: ids, word ids and metadata value ids.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> corpus = read_corpus([{"text": "a red cat", "tags": ["pet"]}, {"text": "a red fox"}],
+    ...                      metadata=["tags"], min_count=2)
+    >>> len(corpus), corpus.words.names, corpus.tokens[0].tolist()
+    (2, ('a', 'red'), [0, 1])
+    """
+
+    ids: Sequence[str]
+    words: Vocabulary
+    tokens: Ragged
+    metadata: Mapping[str, MetadataColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def take(self, rows: npt.ArrayLike) -> Corpus:
+        """The given documents, in the given order, with the same ids for words and metadata values."""
+        chosen = np.asarray(rows, dtype=np.int64)
+        return Corpus(
+            ids=[self.ids[row] for row in chosen.tolist()],
+            words=self.words,
+            tokens=self.tokens.take(chosen),
+            metadata={
+                kind: MetadataColumn(column.vocabulary, column.values.take(chosen))
+                for kind, column in self.metadata.items()
+            },
+        )
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """The labelled documents: for each, its row in the corpus and the deepest node it is known to belong to.
+
+    A document may stop at an inner node; it then teaches that level and those above.
+
+    Examples
+    --------
+    >>> labelled = Supervision(np.array([4, 7]), np.array([2, 2]))
+    >>> len(labelled)
+    2
+    """
+
+    rows: npt.NDArray[np.int64]
+    nodes: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)

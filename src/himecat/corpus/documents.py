@@ -1,0 +1,316 @@
+"""Documents: the fields the user named, taken from records and checked."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from himecat.corpus.problems import Problems
+from himecat.corpus.records import Record, Source, iter_records
+from himecat.errors import UsageError
+
+VALUE_SEPARATOR = "|"
+"""Separates the values in a CSV or TSV cell of a metadata field."""
+
+_SHOWN_FIELDS = 8
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which field of a record plays which part.
+
+    Parameters
+    ----------
+    text : tuple of str
+        Fields whose strings make up the text, in order; joined by a line break.
+    metadata : tuple of str
+        Fields that hold a string or a list of strings. In CSV and TSV files `|` separates values.
+    labels : str
+        Field with the category; documents without it are unlabelled.
+    id : str
+        Field with the document's id; without it the id is the position, counted from 0.
+
+    Examples
+    --------
+    >>> Fields(text=("title", "abstract"), metadata=("authors",)).metadata
+    ('authors',)
+    """
+
+    text: tuple[str, ...] = ("text",)
+    metadata: tuple[str, ...] = ()
+    labels: str = "labels"
+    id: str = "id"
+
+    def __post_init__(self) -> None:
+        """Check the names; a single name may stand for a tuple of one."""
+        for part in ("text", "metadata"):
+            names = getattr(self, part)
+            object.__setattr__(self, part, (names,) if isinstance(names, str) else tuple(names))
+        if not self.text:
+            raise UsageError("Name at least one text field.")
+        seen: set[str] = set()
+        for name in (*self.text, *self.metadata, self.labels, self.id):
+            if not isinstance(name, str) or not name.strip():
+                raise UsageError(f"A field name must be a non-empty string, not {name!r}.")
+            if name in seen:
+                raise UsageError(f"The field {name!r} is named twice; a field can play one part only.")
+            seen.add(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One checked document; where it is not `usable`, the reason is among the problems.
+
+    Examples
+    --------
+    >>> Document("document 0", "a", "A red fox.", {"tags": ["wild"]}, None, True).metadata["tags"]
+    ['wild']
+    """
+
+    place: str
+    id: str
+    text: str
+    metadata: dict[str, list[str]]
+    labels: object | None
+    usable: bool
+
+
+class Places(Sequence[str]):
+    """The places of many records, kept as numbers: 8 bytes each instead of a string.
+
+    Examples
+    --------
+    >>> places = Places()
+    >>> for place in ("docs.jsonl line 1", "docs.jsonl line 4"):
+    ...     places.append(place)
+    >>> places[1], len(places)
+    ('docs.jsonl line 4', 2)
+    """
+
+    def __init__(self) -> None:
+        """Start without any place."""
+        self._numbers = array("q")
+        self._starts: list[int] = []
+        self._prefixes: list[str] = []
+
+    def append(self, place: str) -> None:
+        """Add the place of the next record."""
+        prefix, space, digits = place.rpartition(" ")
+        number = int(digits) if digits.isdecimal() and len(digits) < 19 else -1
+        if number < 0 or not space or str(number) != digits:
+            prefix, number = place, -1
+        if not self._prefixes or self._prefixes[-1] != prefix:
+            self._starts.append(len(self._numbers))
+            self._prefixes.append(prefix)
+        self._numbers.append(number)
+
+    def __len__(self) -> int:
+        """Count the places."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        """Give the place of a row, or of several."""
+        if isinstance(row, slice):
+            return [self[position] for position in range(*row.indices(len(self)))]
+        number = self._numbers[row]
+        prefix = self._prefixes[bisect_right(self._starts, row % len(self)) - 1]
+        return f"{prefix} {number}" if number >= 0 else prefix
+
+
+def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterator[Document]:
+    """Give every document of a source, in order; those with an error are given with `usable` False.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> source = [{"text": "A hen.", "tags": "farm"}, {"text": " "}]
+    >>> [(d.id, d.metadata, d.usable) for d in iter_documents(source, Fields(metadata=("tags",)), problems)]
+    [('0', {'tags': ['farm']}, True), ('1', {}, False)]
+    >>> print(problems.of("error")[0])
+    document 1: the text is empty.
+    """
+    ids = _Ids()
+    missing_everywhere = set(fields.metadata)
+    fields_seen: dict[str, None] = {}
+    for record in iter_records(source, problems):
+        found = record.fields
+        if found is None:
+            yield Document(record.place, ids.skip(record.place), "", {}, None, False)
+            continue
+        if missing_everywhere:
+            missing_everywhere.difference_update(found)
+            fields_seen.update(dict.fromkeys(found))
+        wrong: list[str] = []
+        identity = _identity(found.get(fields.id), fields.id, wrong)
+        name, clash = ids.add(identity, record.place)
+        if clash:
+            wrong.append(clash)
+        text = _text(found, fields.text, wrong)
+        metadata = _metadata(record, found, fields.metadata, wrong)
+        for message in wrong:
+            problems.error(record.place, message)
+        if wrong:
+            yield Document(record.place, name, "", {}, None, False)
+        else:
+            yield Document(record.place, name, text, metadata, _labels(found.get(fields.labels)), True)
+    if fields_seen:
+        for kind in fields.metadata:
+            if kind in missing_everywhere:
+                seen = _listing(list(fields_seen))
+                problems.warning("", f"no document has the metadata field {kind!r}; fields seen: {seen}.")
+
+
+class _Ids:
+    """The ids given so far; ids from the source are remembered, positions that stand in for one are not."""
+
+    def __init__(self) -> None:
+        self._places = Places()
+        self._from_source: dict[str, int] = {}
+        self._is_position = bytearray()
+
+    def skip(self, place: str) -> str:
+        """Register a document whose id is not known; its position stands in for it but is not taken."""
+        self._places.append(place)
+        self._is_position.append(False)
+        return str(len(self._places) - 1)
+
+    def add(self, identity: str | None, place: str) -> tuple[str, str]:
+        """Register the next document; give its id and, where the id is taken, the message that says so."""
+        position = len(self._places)
+        self._places.append(place)
+        self._is_position.append(identity is None)
+        name = str(position) if identity is None else identity
+        earlier = self._from_source.get(name)
+        if earlier is None and identity is not None:
+            self._from_source[name] = position
+            if identity.isdecimal() and len(identity) < 19:
+                number = int(identity)
+                if number < position and str(number) == identity and self._is_position[number]:
+                    earlier = number
+        if earlier is None:
+            return name, ""
+        first = self._places[earlier]
+        if identity is None:
+            clash = (
+                f"there is no id, and its position {name} is the id of {first}: give every document an id."
+            )
+        elif self._is_position[earlier]:
+            clash = f"the id {name!r} is the position of {first}, which has no id: give every document an id."
+        else:
+            clash = f"the id {name!r} is also the id of {first}: ids must differ."
+        return name, clash
+
+
+def _identity(value: object, field: str, wrong: list[str]) -> str | None:
+    if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers with gaps
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, str):
+        wrong.append(
+            f"the id in the field {field!r} is {_described(value)}: make it a string or a whole number."
+        )
+        return None
+    _check_characters(value, field, wrong)
+    return value
+
+
+def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -> str:
+    present = [name for name in names if name in found]
+    if not present:
+        wanted = " or ".join(repr(name) for name in names)
+        wrong.append(f"the document has no field {wanted}; fields found: {_listing(list(found))}.")
+        return ""
+    parts: list[str] = []
+    for name in present:
+        value = found[name]
+        if not isinstance(value, str):
+            wrong.append(f"the text field {name!r} holds {_described(value)}: make it a string.")
+            return ""
+        _check_characters(value, name, wrong)
+        parts.append(value)
+    text = "\n".join(part for part in parts if part and not part.isspace())
+    if not text:
+        wrong.append("the text is empty.")
+    return text
+
+
+def _metadata(
+    record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str]
+) -> dict[str, list[str]]:
+    metadata: dict[str, list[str]] = {}
+    for name in names:
+        value = found.get(name)
+        if value is None:
+            continue
+        if isinstance(value, str):
+            value = value.split(VALUE_SEPARATOR) if record.delimited else [value]
+        elif not isinstance(value, list | tuple):
+            wrong.append(_not_strings(name, _described(value)))
+            continue
+        values: dict[str, None] = {}
+        for part in value:
+            if isinstance(part, str):
+                values[part.strip()] = None
+                _check_characters(part, name, wrong)
+            elif part is not None:
+                wrong.append(_not_strings(name, f"a list with {_described(part)} in it"))
+                break
+        values.pop("", None)
+        if values:
+            metadata[name] = list(values)
+    return metadata
+
+
+def _labels(value: object) -> object | None:
+    empty = value is None or (isinstance(value, str) and not value.strip()) or value in ([], ())
+    return None if empty else value
+
+
+def _not_strings(name: str, found: str) -> str:
+    return f"the metadata field {name!r} holds {found}: make it a string or a list of strings."
+
+
+def _check_characters(value: str, name: str, wrong: list[str]) -> None:
+    """Half a surrogate pair comes from text cut inside an escape; nothing could write it to a file again."""
+    if value.isascii():
+        return
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        code = f"\\u{ord(value[error.start]):04x}"
+        wrong.append(f"the field {name!r} holds {code}, half of a character: repair or remove it.")
+
+
+def _described(value: object) -> str:
+    """What was found, in a user's words.
+
+    Examples
+    --------
+    >>> _described(2019), _described({"a": 1}), _described(True)
+    ('the number 2019', 'an object', 'true')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    return f"a value of type {type(value).__name__}"
+
+
+def _listing(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:_SHOWN_FIELDS]) or "none"
+    more = len(names) - _SHOWN_FIELDS
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,91 @@
+"""Problems found in the input, collected so that a user sees all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from himecat.errors import DataError
+
+Severity = Literal["error", "warning", "note"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding: where it is, what was found and what to do.
+
+    Examples
+    --------
+    >>> print(Problem("error", "docs.jsonl line 3", "the text is empty."))
+    docs.jsonl line 3: the text is empty.
+    """
+
+    severity: Severity
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place else self.message
+
+
+@dataclass
+class Problems:
+    """A bounded list of findings; past `keep` of one severity only the count grows.
+
+    Examples
+    --------
+    >>> found = Problems()
+    >>> found.error("docs.jsonl line 3", "the text is empty.")
+    >>> found.raise_errors()
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: docs.jsonl line 3: the text is empty.
+    """
+
+    keep: int = 50
+    items: list[Problem] = field(default_factory=list)
+    counts: dict[Severity, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "note": 0})
+
+    def add(self, severity: Severity, place: str, message: str) -> None:
+        """Record a finding of the given severity."""
+        self.counts[severity] += 1
+        if self.counts[severity] <= self.keep:
+            self.items.append(Problem(severity, place, message))
+
+    def error(self, place: str, message: str) -> None:
+        """Record something that stops the work."""
+        self.add("error", place, message)
+
+    def warning(self, place: str, message: str) -> None:
+        """Record something that the user should look at but that does not stop the work."""
+        self.add("warning", place, message)
+
+    def note(self, place: str, message: str) -> None:
+        """Record something worth knowing."""
+        self.add("note", place, message)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether anything found stops the work."""
+        return self.counts["error"] > 0
+
+    def of(self, severity: Severity) -> list[Problem]:
+        """The kept findings of one severity."""
+        return [item for item in self.items if item.severity == severity]
+
+    def hidden(self, severity: Severity) -> int:
+        """How many findings of one severity were counted but not kept."""
+        return max(0, self.counts[severity] - self.keep)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return iter(self.items)
+
+    def raise_errors(self) -> None:
+        """Raise one `DataError` that lists every error found; do nothing when there is none."""
+        if not self.has_errors:
+            return
+        lines = [str(item) for item in self.of("error")]
+        if self.hidden("error"):
+            lines.append(f"... and {self.hidden('error')} more errors.")
+        raise DataError("\n".join(lines))

@@ -1,0 +1,426 @@
+"""Records, one at a time, from files, tables and lists; only the record at hand is in memory."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+
+from himecat.corpus.problems import Problems
+from himecat.errors import DataError, MissingExtraError, UsageError
+
+
+class Table(Protocol):
+    """A pandas or polars data frame, or a pyarrow table."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns or their names."""
+
+
+Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
+
+FILE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+PACKING_SUFFIXES = (".gz", ".zst")
+
+_BATCH_ROWS = 1024
+_BUFFER_BYTES = 1 << 18
+# Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
+_LONGEST_CSV_FIELD = 1 << 27
+_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+_UNREADABLE = object()
+_FOREIGN_STARTS = {
+    b"\xff\xfe": "the file is in UTF-16: save it as UTF-8.",
+    b"\xfe\xff": "the file is in UTF-16: save it as UTF-8.",
+    b"\x1f\x8b": "the file is compressed with gzip: let its name end in .gz.",
+    b"\x28\xb5\x2f\xfd": "the file is compressed with zstd: let its name end in .zst.",
+    b"PAR1\x15": "this is a Parquet file: let its name end in .parquet.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One document as it was found; `fields` is None where it could not be read.
+
+    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`.
+
+    Examples
+    --------
+    >>> Record("docs.jsonl line 12", {"text": "A red fox."}).fields["text"]
+    'A red fox.'
+    """
+
+    place: str
+    fields: Mapping[str, object] | None
+    delimited: bool = False
+
+
+def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
+    """Read the records of a file, a table or a list, in order, without holding them all.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        A file of JSON lines (.jsonl, .ndjson, .json; a .json file may also be one array), CSV or TSV with a
+        header row, each plain or compressed (.gz, .zst), or Parquet; a pandas, polars or pyarrow table;
+        or mappings, texts and `Path` objects in any iterable.
+    problems : Problems
+        Receives what is wrong with single records. Such a record is still given, with `fields` None, so
+        that positions stay aligned.
+
+    Raises
+    ------
+    DataError
+        A file is missing, not readable or of an unknown kind.
+
+    Examples
+    --------
+    >>> source = ["A red fox.", {"text": "A hen.", "farm": None}]
+    >>> [record.fields for record in iter_records(source, Problems())]
+    [{'text': 'A red fox.'}, {'text': 'A hen.'}]
+    """
+    if isinstance(source, str | os.PathLike):
+        return _file_records(source, problems)
+    batches = _table_batches(source)
+    if batches is not None:
+        return _rows("", batches)
+    # Iterating over a table of another library would give its column names, as if they were texts.
+    if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
+        kind = type(source).__name__
+        known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
+        raise UsageError(f"Documents come as {known}, not as a {kind}.")
+    return _listed_records(source, problems)
+
+
+def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record]:
+    for position, item in enumerate(items):
+        place = f"document {position}"
+        if isinstance(item, str):
+            yield Record(place, {"text": str(item)})
+        elif isinstance(item, Mapping):
+            yield Record(place, _present(item))
+        elif isinstance(item, os.PathLike):
+            yield from _file_records(item, problems)
+        else:
+            problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
+            yield Record(place, None)
+
+
+def _table_batches(source: Any) -> Iterator[list[dict[str, Any]]] | None:
+    """Rows of a table in batches, or None for what is not a table."""
+    # By name, so that none of the libraries is imported here; bases too, for frames derived from theirs.
+    bases = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(source).__mro__}
+    if "pandas.DataFrame" in bases:
+        _check_names("the table", [str(name) for name in source.columns])
+        starts = range(0, len(source), _BATCH_ROWS)
+        return (source.iloc[start : start + _BATCH_ROWS].to_dict("records") for start in starts)
+    if bases & {"polars.DataFrame", "polars.LazyFrame"}:
+        frame = source.collect() if "polars.LazyFrame" in bases else source
+        return (part.to_dicts() for part in frame.iter_slices(_BATCH_ROWS))
+    if bases & {"pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.RecordBatchReader", "pyarrow.Dataset"}:
+        _check_names("the table", source.schema.names)
+        if "pyarrow.RecordBatch" in bases:
+            source = [source]
+        elif "pyarrow.RecordBatchReader" not in bases:
+            source = source.to_batches()
+        return (
+            batch.slice(start, _BATCH_ROWS).to_pylist()
+            for batch in source
+            for start in range(0, batch.num_rows, _BATCH_ROWS)
+        )
+    return None
+
+
+def _rows(prefix: str, batches: Iterable[list[dict[str, Any]]]) -> Iterator[Record]:
+    number = count()
+    for batch in batches:
+        for row in batch:
+            yield Record(f"{prefix}row {next(number)}", _present(row))
+
+
+def _present(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    """The fields that hold a value, as plain Python objects."""
+    plain = ((str(name), _plain(value)) for name, value in fields.items())
+    return {name: value for name, value in plain if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is str:
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, str):
+        return str(value)
+    # pandas' own marks for missing values are known by name, so that pandas need not be imported.
+    missing = (isinstance(value, float) and value != value) or type(value).__name__ in {"NAType", "NaTType"}
+    return None if missing else value
+
+
+class _BrokenFile(Exception):
+    """Nothing more can be read from a file; the text says why."""
+
+
+def _check_names(where: str, names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    if twice:
+        raise DataError(f"{where}: two columns are named {twice[0]!r}; rename one of them.")
+
+
+def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
+    path = os.fsdecode(source)
+    suffix, packing = _suffixes(path)
+    last = ""
+    with _open(path) as file:
+        stream = _unpacked(file, packing)
+        if suffix == ".parquet":
+            records = _parquet_records(stream, path)
+        elif suffix in {".csv", ".tsv"}:
+            records = _csv_records(stream, path, "," if suffix == ".csv" else "\t", problems)
+        else:
+            records = _json_records(stream, path, suffix == ".json", problems)
+        try:
+            for record in records:
+                last = record.place
+                yield record
+            if not last:
+                problems.error(path, "the file is empty: it holds no document.")
+        except _BrokenFile as broken:
+            problems.error(path, str(broken))
+        except EOFError:
+            read = f"the last whole record is {last}" if last else "no record could be read"
+            problems.error(path, f"the compressed file is cut short ({read}): get it again.")
+        except (zlib.error, gzip.BadGzipFile) as error:
+            problems.error(path, f"the compressed file is damaged ({error}): get it again.")
+        except OSError as error:
+            raise DataError(f"{path}: reading failed ({error.strerror or error}).") from None
+
+
+def _suffixes(path: str) -> tuple[str, str]:
+    """The kind of a file and its packing, by its name."""
+    if os.path.isdir(path):
+        raise DataError(f"{path}: this is a folder; name the file with the documents.")
+    name, packing = os.path.basename(path).lower(), ""
+    if name.endswith(PACKING_SUFFIXES):
+        name, dot, packing = name.rpartition(".")
+        packing = dot + packing
+    suffix = os.path.splitext(name)[1]
+    if suffix not in FILE_SUFFIXES or (suffix == ".parquet" and packing):
+        if not os.path.exists(path):
+            raise DataError(f"{path[:200]}: there is no such file (texts are given as a list of strings).")
+        found = f"files ending in {suffix + packing!r} are not known" if suffix else "the name has no suffix"
+        known = f"{', '.join(FILE_SUFFIXES)} (all but .parquet also .gz or .zst)"
+        raise DataError(f"{path}: {found}; documents are read from {known}.")
+    return suffix, packing
+
+
+def _open(path: str) -> io.BufferedReader:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file.") from None
+    except PermissionError:
+        raise DataError(f"{path}: there is no permission to read this file.") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: the file cannot be opened ({error}).") from None
+
+
+def _unpacked(stream: io.BufferedReader, packing: str) -> io.BufferedReader:
+    if packing == ".gz":
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
+    if packing == ".zst":
+        return io.BufferedReader(_ZstdStream(stream), _BUFFER_BYTES)
+    return stream
+
+
+class _ZstdStream(io.RawIOBase):
+    """Decompressed bytes; unlike the reader of the zstandard package it tells a file that was cut short."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            raise MissingExtraError.for_package("zstandard", "files", "Reading .zst files") from None
+        self._error: type[Exception] = zstandard.ZstdError
+        self._decompressor = zstandard.ZstdDecompressor()
+        self._packed = packed
+        self._frame: Any = None
+        self._rest = b""
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        while not self._ready:
+            # Little at a time: a kilobyte can hold megabytes of repetitive text.
+            packed = self._rest or self._packed.read(1 << 10)
+            if not packed:
+                if self._frame is not None:
+                    raise EOFError
+                return 0
+            self._frame = self._frame or self._decompressor.decompressobj()
+            try:
+                self._ready = memoryview(self._frame.decompress(packed))
+            except self._error as error:
+                raise zlib.error(str(error)) from None
+            self._rest = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        size = min(len(target), len(self._ready))
+        target[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+
+def _check_start(stream: io.BufferedReader) -> bytes:
+    """The first bytes of a text file, once they do not betray another kind of file."""
+    start = stream.peek(1)
+    for foreign, message in _FOREIGN_STARTS.items():
+        if start.startswith(foreign):
+            raise _BrokenFile(message)
+    return start
+
+
+def _json_records(
+    stream: io.BufferedReader, path: str, may_be_array: bool, problems: Problems
+) -> Iterator[Record]:
+    start = _check_start(stream).removeprefix(codecs.BOM_UTF8)
+    if may_be_array and start.lstrip().startswith(b"["):
+        objects: Iterable[tuple[str, Any]] = (
+            (f"{path} document {position}", item) for position, item in enumerate(_json_array(stream))
+        )
+    else:
+        objects = _json_lines(stream, path, problems)
+    for place, item in objects:
+        if isinstance(item, dict):
+            # A value that differs from itself is JSON's NaN, which stands for a missing value.
+            fields = {name: value for name, value in item.items() if value is not None and value == value}
+            yield Record(place, fields)
+        else:
+            if item is not _UNREADABLE:
+                problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
+            yield Record(place, None)
+
+
+def _json_lines(stream: BinaryIO, path: str, problems: Problems) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(stream, start=1):
+        place = f"{path} line {number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            if text.isspace() or not text:
+                continue
+            yield place, json.loads(text)
+            continue
+        except UnicodeDecodeError as error:
+            found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
+            problems.error(place, f"{found}: save the file as UTF-8.")
+        except json.JSONDecodeError as error:
+            found = f"broken JSON at column {error.colno} ({error.msg[0].lower()}{error.msg[1:]})"
+            problems.error(place, f"{found}: every line must be one JSON object.")
+        except (RecursionError, ValueError) as error:
+            problems.error(place, f"this JSON cannot be read ({error}).")
+        yield place, _UNREADABLE
+
+
+def _json_array(stream: BinaryIO) -> list[Any]:
+    try:
+        items = json.loads(stream.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise _BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise _BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
+    except (RecursionError, ValueError) as error:
+        raise _BrokenFile(f"this JSON cannot be read ({error}).") from None
+    assert isinstance(items, list)
+    return items
+
+
+class _CheckedLines:
+    """Lines of a text stream that remember where the first byte that is not UTF-8 stood."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._lines = enumerate(io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=""), start=1)
+        self.damage = ""
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            if not line.isascii() and not self.damage and (bad := _ESCAPED_BYTE.search(line)):
+                position = len(line[: bad.start()].encode("utf-8", "surrogateescape")) + 1
+                byte = f"0x{ord(bad[0]) - 0xDC00:02x}"
+                self.damage = f"invalid UTF-8 at byte {position} of line {number} ({byte})"
+            yield line
+
+
+def _csv_records(
+    stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
+) -> Iterator[Record]:
+    _check_start(stream)
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CSV_FIELD))
+    lines = _CheckedLines(stream)
+    # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] = []
+    empty = True
+    while True:
+        line, lines.damage = rows.line_num + 1, ""
+        place = f"{path} line {line}"
+        try:
+            row, wrong = next(rows), ""
+        except StopIteration:
+            break
+        except csv.Error as error:
+            if "field limit" in str(error):
+                raise _BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
+            row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
+        if lines.damage:
+            wrong = f"{lines.damage}: save the file as UTF-8."
+        if wrong and not header:
+            raise _BrokenFile(f"the header row has {wrong}")
+        if not row and not wrong:
+            continue
+        if not header:
+            header = [name.strip() for name in row]
+            _check_names(place, header)
+            if len(header) == 1 and ";" in header[0]:
+                raise _BrokenFile("the columns are separated by semicolons: separate them by commas.")
+            continue
+        if len(row) > len(header) and not wrong:
+            separator = "a comma" if delimiter == "," else "a tab"
+            wrong = (
+                f"{len(row)} fields under a header of {len(header)}: quote a field with {separator} in it."
+            )
+        if wrong:
+            problems.error(place, wrong)
+        empty = False
+        yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
+    if header and empty:
+        raise _BrokenFile("the file is empty: there is a header row and no document below it.")
+
+
+def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtraError.for_package("pyarrow", "files", "Reading Parquet") from None
+    try:
+        file = ParquetFile(stream)
+        _check_names(path, file.schema_arrow.names)
+        batches = file.iter_batches(batch_size=_BATCH_ROWS)
+        yield from _rows(f"{path} ", (batch.to_pylist() for batch in batches))
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise _BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

@@ -1,0 +1,105 @@
+"""Words of a text, made for telling topics apart: plain, lower-case and fast to get."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+
+TOKENIZER_NAME = "words-1"
+"""Stored with a model, so that a model keeps the words it was trained on when the rules below change."""
+
+LONGEST_WORD = 40
+"""Longer runs are hashes, encoded data or missing spaces; they would only fill the vocabulary."""
+
+LONGEST_NUMBER = 4
+"""Years and small numbers say something about a topic; longer numbers hardly ever come twice."""
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,24}\d{0,2});")
+_TAG_NAMES = (
+    "a|abbr|b|big|blockquote|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup"
+    "|table|tbody|td|th|thead|tr|tt|u|ul"
+)
+# Attributes must look like attributes: in a formula such as "a<b and c>d" nothing may be lost.
+_TAG = re.compile(
+    rf"<!--[^<>]*-->|</?(?:{_TAG_NAMES})\s*/?>"
+    r"|<[a-z][a-z0-9]*(?:\s+[a-z:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+\s*/?>"
+)
+_URL = re.compile(r"(?:https?|ftp)://(?:www\.)?([^\s/?#]*)\S*")
+# The look-behinds come second so that the search can jump to the literal first character.
+# Accents only inside a word: at its start \" is more often an escaped quotation mark than an accent.
+_LATEX_ACCENT = re.compile(r"\\(?<=[a-z]\\)([\"'`^~])\s?(?:\{\\?([a-z])\}|\\?([a-z]))")
+_ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303"}
+_LATEX_MARKUP = re.compile(
+    r"\\(?:begin|end|label|cite[a-z]*|(?:eq|page|auto)?ref|url|href)\s?\{[^{}]*\}"
+    r"|\\(?:(?:text|math)[a-z]*|emph|em|it|bf|rm|sf|tt|sc|cal|left|right|bigg?[lr]?|displaystyle|footnote)(?![a-z])"
+)
+_CONTRACTION = re.compile(r"'(?<=\w')(?:s|re|ll|ve|m|d)(?!\w)")
+# Chinese and Japanese are written without spaces: each character stands for itself.
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_LETTER = re.compile(r"[^\W\d_]").search
+_ascii_words = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++){0,3}+").findall
+
+
+@cache
+def _unicode_words() -> Callable[[str], list[str]]:
+    """Compile the pattern for any script; `\\w` alone would cut words at the vowel signs of many scripts."""
+    marks = "".join(chr(code) for code in range(0x300, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
+    run = rf"\w[\w{marks}]*+"
+    return re.compile(rf"[a-z](?:\+\+|#(?!\w))|{run}(?:-{run}){{0,3}}+").findall
+
+
+def _accented(match: re.Match[str]) -> str:
+    return (match[2] or match[3]) + _ACCENTS[match[1]]
+
+
+def _without_markup(text: str) -> str:
+    """Drop what HTML and LaTeX leave behind; every step runs only where its first character occurs."""
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    if "://" in text:
+        text = _URL.sub(r" \1 ", text)
+    if "\\" in text:
+        text = _LATEX_MARKUP.sub(" ", _LATEX_ACCENT.sub(_accented, text))
+    return text
+
+
+def _normalised(text: str) -> str:
+    """One spelling for what looks the same: composed accents, ligatures, wide letters, typographic signs."""
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    text = text.replace("\u2019", "'").replace("\u2010", "-").replace("\u00ad", "")
+    return _IDEOGRAPH.sub(r" \g<0> ", text)
+
+
+def tokenize(text: str) -> list[str]:
+    """Split a text into lower-case words.
+
+    A word is a run of letters and digits of any script. Hyphens inside a word stay (`well-known`), at most
+    three. Of an English contraction the ending goes (`author's` gives `author`, `we'll` gives `we`) and
+    `don't` gives `dont`; any other apostrophe separates. `c++` and `c#` are words. Without a letter only
+    short numbers are words. HTML tags and entities, the paths of web addresses and LaTeX's formatting
+    commands are dropped; its symbols (`\\alpha`) are words, and its accents (`G\\"odel`) become letters.
+
+    Examples
+    --------
+    >>> tokenize("The author's well-known C++ code (2019) doesn't handle 1234567 of <b>Poincar\\\\'e</b>.")
+    ['the', 'author', 'well-known', 'c++', 'code', '2019', 'doesnt', 'handle', 'of', 'poincaré']
+    """
+    text = _without_markup(text.lower())
+    plain = text.isascii()
+    if not plain:
+        text = _normalised(text)
+    if "'" in text:
+        text = _CONTRACTION.sub("", text.replace("n't", "nt"))
+    if "_" in text:
+        text = text.replace("_", " ")
+    find = _ascii_words if plain and "#" not in text and "++" not in text else _unicode_words()
+    return [
+        word
+        for word in find(text)
+        if len(word) <= LONGEST_NUMBER or word.isalpha() or (_LETTER(word) and len(word) <= LONGEST_WORD)
+    ]

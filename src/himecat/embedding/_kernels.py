@@ -1,0 +1,176 @@
+"""The hot loops of joint representation learning, on raw arrays only.
+
+`_reference.py` holds the plain NumPy twin of every function here; the tests run both on the same input.
+
+Rows of `anchors` are the labels, then the metadata values, then the words: everything that a document is
+paired with. `block` holds the vectors of the documents being trained, few enough to stay in the cache.
+Randomness is splitmix64 carried as one integer, so a block's result depends on its seed alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+MAX_NEGATIVES = 64
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _mix(state):  # type: ignore[no-untyped-def]
+    """The output of splitmix64 for a state."""
+    z = state
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _below(word, bound):  # type: ignore[no-untyped-def]
+    """Map the high 32 bits of a random word to 0 .. bound - 1 without a division."""
+    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, scaled, gradient):  # type: ignore[no-untyped-def]
+    """One Riemannian step for the pair (anchor `a`, target `t`) against corrupted targets.
+
+    Negatives move one after the other, then the target, and the anchor last. Returns the pair's objective,
+    the mean over the negatives of min(0, f - h - margin). With `scaled`, steps shrink as the spherical-text-embedding code does: the
+    closer a positive already is, the less it is pulled; the farther a negative, the less it is pushed.
+    """
+    p = anchors.shape[1]
+    f = np.float32(0.0)
+    for k in range(p):
+        f += anchors[a, k] * targets[t, k]
+    objective = np.float32(0.0)
+    active = 0
+    pull = np.float32(0.0)
+    for k in range(p):
+        gradient[k] = np.float32(0.0)
+    along = np.float32(0.0)
+    for i in range(n_negatives):
+        n = negatives[i]
+        h = np.float32(0.0)
+        for k in range(p):
+            h += anchors[a, k] * targets[n, k]
+        gap = f - h - margin
+        if gap >= np.float32(0.0):
+            continue
+        objective += gap
+        active += 1
+        weight = np.float32(1.0)
+        push = np.float32(1.0)
+        if scaled:
+            weight = np.float32(1.0) - (f - h)
+            push = np.float32(2.0) * max(h, np.float32(0.0))
+            pull += np.float32(1.0) - f
+        else:
+            pull += np.float32(1.0)
+        # The anchor's gradient is weight * (target - negative); the target's part is added at the end.
+        along += weight
+        for k in range(p):
+            gradient[k] -= weight * targets[n, k]
+        # The negative moves along -push * anchor, projected on its tangent space. With unit vectors the
+        # new length follows from the cosine, so one pass both moves and renormalises.
+        x = np.float32(1.0) + rate * push * h
+        y = -rate * push
+        scale = np.float32(1.0) / np.sqrt(x * x + y * y + np.float32(2.0) * x * y * h)
+        x *= scale
+        y *= scale
+        for k in range(p):
+            targets[n, k] = x * targets[n, k] + y * anchors[a, k]
+    if active == 0:
+        return np.float32(0.0)
+    inner = np.float32(0.0)
+    for k in range(p):
+        gradient[k] += along * targets[t, k]
+        inner += gradient[k] * anchors[a, k]
+    x = np.float32(1.0) - rate * pull * f
+    y = rate * pull
+    scale = np.float32(1.0) / np.sqrt(x * x + y * y + np.float32(2.0) * x * y * f)
+    x *= scale
+    y *= scale
+    keep = np.float32(1.0) - rate * inner
+    length = np.float32(0.0)
+    for k in range(p):
+        old = anchors[a, k]
+        moved = keep * old + rate * gradient[k]
+        targets[t, k] = x * targets[t, k] + y * old
+        gradient[k] = moved
+        length += moved * moved
+    scale = np.float32(1.0) / np.sqrt(length)
+    for k in range(p):
+        anchors[a, k] = gradient[k] * scale
+    return objective / np.float32(n_negatives)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST)
+def train_block(  # type: ignore[no-untyped-def]
+    anchors, block, pair_anchor, pair_document, relation_start, relation_every, children, parents, n_labels,
+    label_every, negative_table, margins, n_negatives, rate, rate_drop, n_steps, seed, scaled, totals,
+):
+    """Train one block of documents for `n_steps` steps.
+
+    A step draws one positive pair of every relation whose turn it is: relation r takes part in every
+    `relation_every[r]`-th step (0 = never), the label hierarchy in every `label_every`-th. `totals` (one row
+    per relation, the hierarchy last) gathers the objective and the number of pairs drawn.
+    """
+    p = anchors.shape[1]
+    gradient = np.empty(p, np.float32)
+    negatives = np.empty(MAX_NEGATIVES, np.int64)
+    n_relations = relation_every.shape[0]
+    n_table = negative_table.shape[0]
+    n_edges = children.shape[0]
+    state = np.uint64(seed)
+    for step in range(n_steps):
+        alpha = np.float32(rate - rate_drop * step)
+        for r in range(n_relations):
+            if relation_every[r] == 0 or step % relation_every[r] != 0:
+                continue
+            start = relation_start[r]
+            count = relation_start[r + 1] - start
+            if count == 0:
+                continue
+            state += _GOLDEN
+            pair = start + _below(_mix(state), count)
+            target = np.int64(pair_document[pair])
+            drawn = 0
+            for _ in range(n_negatives):
+                state += _GOLDEN
+                negative = np.int64(negative_table[_below(_mix(state), n_table)])
+                if negative != target:
+                    negatives[drawn] = negative
+                    drawn += 1
+            if drawn == 0:
+                continue
+            totals[r, 0] += update_pair(
+                anchors, np.int64(pair_anchor[pair]), block, target, negatives, drawn, margins[r], alpha, scaled,
+                gradient,
+            )
+            totals[r, 1] += 1.0
+        if label_every == 0 or n_edges == 0 or step % label_every != 0:
+            continue
+        state += _GOLDEN
+        edge = _below(_mix(state), n_edges)
+        child = np.int64(children[edge])
+        parent = np.int64(parents[edge])
+        drawn = 0
+        for _ in range(n_negatives):
+            state += _GOLDEN
+            negative = _below(_mix(state), n_labels)
+            if negative not in (parent, child):
+                negatives[drawn] = negative
+                drawn += 1
+        if drawn == 0:
+            continue
+        totals[n_relations, 0] += update_pair(
+            anchors, child, anchors, parent, negatives, drawn, margins[n_relations], alpha, scaled, gradient
+        )
+        totals[n_relations, 1] += 1.0

@@ -1,0 +1,82 @@
+"""Errors whose text is meant for the person at the keyboard.
+
+Every error here carries the exit code the command line ends with: 2 where the input, an option or a
+file has to change, 1 where the fault is ours.
+"""
+
+from __future__ import annotations
+
+
+class HimecatError(Exception):
+    """Base of all errors raised on purpose; its text is one or more plain sentences.
+
+    Examples
+    --------
+    >>> HimecatError("The file is empty.").exit_code
+    1
+    """
+
+    exit_code: int = 1
+
+
+class UsageError(HimecatError, ValueError):
+    """An option or a parameter has a value that cannot work.
+
+    Examples
+    --------
+    >>> UsageError("margin must be above 0.").exit_code
+    2
+    """
+
+    exit_code = 2
+
+
+class DataError(HimecatError, ValueError):
+    """Documents, labels or the tree are not usable as they are.
+
+    Examples
+    --------
+    >>> DataError("docs.jsonl line 3: the text is empty.").exit_code
+    2
+    """
+
+    exit_code = 2
+
+
+class ModelFolderError(DataError):
+    """A model folder is damaged, foreign, or written by a newer version.
+
+    Examples
+    --------
+    >>> issubclass(ModelFolderError, DataError)
+    True
+    """
+
+
+class OutputError(HimecatError, OSError):
+    """A result could not be written (the place exists, the disk is full, no permission).
+
+    Examples
+    --------
+    >>> OutputError("model/ exists already.").exit_code
+    2
+    """
+
+    exit_code = 2
+
+
+class MissingExtraError(HimecatError, ImportError):
+    """An optional dependency is needed and not installed.
+
+    Examples
+    --------
+    >>> str(MissingExtraError.for_package("pyarrow", "files", "reading Parquet"))
+    'reading Parquet needs the package pyarrow: pip install "himecat[files]".'
+    """
+
+    exit_code = 2
+
+    @classmethod
+    def for_package(cls, package: str, extra: str, purpose: str) -> MissingExtraError:
+        """Say which extra brings the package that `purpose` needs."""
+        return cls(f'{purpose} needs the package {package}: pip install "himecat[{extra}]".')

@@ -1,0 +1,260 @@
+"""The sample corpus: a year of letters to the service desk of a small town, made up sentence by sentence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from himecat.corpus.taxonomy import Taxonomy
+from himecat.errors import UsageError
+from himecat.samples.category import Category
+from himecat.samples.desk import (
+    CHANGES_OF_SUBJECT,
+    CLOSINGS,
+    GENERIC_WISHES,
+    MIDDLES,
+    OPENINGS,
+    TOWN,
+)
+from himecat.samples.grammar import Dice, expand
+from himecat.samples.people import DISTRICTS, HOME_DISTRICTS, ROUTINE_TAGS, SETTING, Residents
+
+METADATA = ("senders", "tags")
+
+_FEWEST_PER_LEAF = 8
+_LETTERS_PER_REGULAR = 9
+_FEWEST_WORDS = 30
+
+# The order of a letter's parts.
+_OPENED, _TOLD, _REMARKED, _ASKED, _ASIDE, _CLOSED = range(6)
+
+Line = tuple[Category, ...]
+
+
+def sample_taxonomy() -> Taxonomy:
+    """Give the tree of the sample corpus: what people write to a town's service desk about.
+
+    Returns
+    -------
+    Taxonomy
+        Three levels, with leaves at each of them, an only child (`noise`), and two names that stand at two
+        places (`repairs` and `permits`).
+
+    Examples
+    --------
+    >>> tree = sample_taxonomy()
+    >>> tree
+    Taxonomy(22 leaves, 36 categories, depth 3)
+    >>> [tree.title(node) for node in tree.nodes_by_name["repairs"]]
+    ['streets/roads/repairs', 'homes/council-homes/repairs']
+    """
+    return Taxonomy.from_children(TOWN.nested(), TOWN.name)
+
+
+def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, Any]]:
+    """Make up letters to a town's service desk; the same arguments give the same letters everywhere.
+
+    Most of a letter is what people say whatever their trouble is; one to three sentences are about its leaf
+    or a category above it. Some letters touch a second subject, and some say so little that only who wrote
+    them helps. Senders mostly, not always, write about one thing; tags are part telling, part routine.
+
+    Parameters
+    ----------
+    n_documents : int
+        How many letters; at least one per leaf of `sample_taxonomy`.
+    seed : int
+        Another seed gives another corpus of the same kind.
+
+    Returns
+    -------
+    list of dict
+        `id`, `text`, the metadata `senders` and `tags` (lists of strings, empty where nothing is known), and
+        `labels`, the true path from the top down.
+
+    Examples
+    --------
+    >>> letters = sample_documents()
+    >>> len(letters)
+    1200
+    >>> sorted(letters[0])
+    ['id', 'labels', 'senders', 'tags', 'text']
+    """
+    lines = [line[1:] for line in TOWN.lines()]
+    if isinstance(n_documents, bool) or not isinstance(n_documents, int) or n_documents < len(lines):
+        raise UsageError(
+            f"n_documents must be a whole number of at least {len(lines)}, one letter per leaf; "
+            f"found {n_documents!r}."
+        )
+    dice = Dice(seed)
+    counts = _letters_per_leaf(n_documents, [line[-1].share for line in lines])
+    leaves = [position for position, count in enumerate(counts) for _ in range(count)]
+    senders = _Senders(lines, counts, dice)
+    width = max(4, len(str(n_documents)))
+    documents: list[dict[str, Any]] = []
+    for number, leaf in enumerate(dice.some(leaves, len(leaves)), start=1):
+        line = lines[leaf]
+        district = _district(line, dice)
+        setting = SETTING | {
+            "street": (dice.pick(DISTRICTS[district]),),
+            "zone": (dice.pick(SETTING["zone"]),),
+        }
+        documents.append(
+            {
+                "id": f"letter-{number:0{width}}",
+                "text": _letter(line, lines, setting, dice),
+                "senders": senders.draw(leaf),
+                "tags": _tags(line, district, dice),
+                "labels": [node.name for node in line],
+            }
+        )
+    return documents
+
+
+def sample_split(
+    documents: Sequence[Mapping[str, Any]], per_leaf: int = 5, seed: int = 0
+) -> list[list[str] | None]:
+    """Hide all labels but those of a few documents per leaf: what `fit` gets to see.
+
+    The rule is the one by which draws of labelled documents are made for evaluation, so that both see the
+    same documents: one `random.Random(seed)` goes through the leaves in the order of their names.
+
+    Parameters
+    ----------
+    documents : sequence of mappings
+        Documents with their true `labels`.
+    per_leaf : int
+        Labelled documents per leaf; a leaf with few documents shows fewer, so that one is left to test with.
+    seed : int
+        Which draw.
+
+    Returns
+    -------
+    list
+        For each document its path, or None.
+
+    Examples
+    --------
+    >>> labels = sample_split(sample_documents(), per_leaf=5)
+    >>> sum(path is not None for path in labels)
+    110
+    """
+    if per_leaf < 0:
+        raise UsageError(f"per_leaf must be 0 or more; found {per_leaf}.")
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for row, document in enumerate(documents):
+        rows.setdefault(tuple(document["labels"]), []).append(row)
+    labels: list[list[str] | None] = [None] * len(documents)
+    rng = random.Random(seed)
+    for path in sorted(rows, key=lambda path: (path[-1], path)):
+        for row in rng.sample(rows[path], min(per_leaf, max(len(rows[path]) - 1, 1))):
+            labels[row] = list(path)
+    return labels
+
+
+def _letters_per_leaf(n_documents: int, shares: Sequence[int]) -> list[int]:
+    """Split the letters by share, giving every leaf a few."""
+    fewest = min(_FEWEST_PER_LEAF, n_documents // len(shares))
+    rest, total = n_documents - fewest * len(shares), sum(shares)
+    counts = [fewest + rest * share // total for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda leaf: (-(rest * shares[leaf] % total), leaf))
+    for leaf in by_remainder[: n_documents - sum(counts)]:
+        counts[leaf] += 1
+    return counts
+
+
+def _letter(line: Line, lines: Sequence[Line], setting: Mapping[str, Sequence[str]], dice: Dice) -> str:
+    """The text of one letter about the leaf at the end of `line`."""
+
+    def say(templates: Sequence[str]) -> str:
+        return expand(dice.pick(templates), setting, dice)
+
+    facts, wishes = _matter(line, dice)
+    letter = [(_TOLD, expand(template, setting, dice)) for template in facts]
+    letter += [
+        (_ASKED, expand(template, setting, dice)) for template in wishes or [dice.pick(GENERIC_WISHES)]
+    ]
+    if dice.chance(8):
+        other = dice.pick([each for each in lines if each is not line])
+        letter += [(_ASIDE, say(CHANGES_OF_SUBJECT)), (_ASIDE, say(other[-1].fact_templates))]
+    # What says nothing of the subject fills the letter up to its length.
+    length = 4 + dice.weighted((1, 4, 6))
+    remarks = [(_REMARKED, expand(template, setting, dice)) for template in dice.some(MIDDLES, 3)]
+    frame = [(_OPENED, say(OPENINGS)), remarks.pop(), (_CLOSED, say(CLOSINGS))]
+    for filler in [*dice.some(frame, 3), *remarks]:
+        words = sum(len(sentence.split()) for _, sentence in letter)
+        if len(letter) >= length and words >= _FEWEST_WORDS:
+            break
+        letter.append(filler)
+    return " ".join(sentence for _, sentence in sorted(letter, key=lambda part: part[0]))
+
+
+def _matter(line: Line, dice: Dice) -> tuple[list[str], list[str]]:
+    """The templates of a letter that speak of its subject: facts, and at most one wish."""
+    kind = dice.weighted((4, 6, 90))
+    if kind == 0:
+        return [], []
+    leaf, above = line[-1], line[:-1]
+    if kind == 1 and above:
+        # Only the category above shows: the leaf is a guess unless the sender gives it away.
+        return [dice.pick(above[-1].fact_templates)], []
+    from_leaf, from_above = dice.pick(((2, 0), (2, 0), (2, 0), (2, 1), (1, 1), (1, 1), (1, 0), (2, 0)))
+    facts = dice.some(leaf.fact_templates, from_leaf)
+    if above and from_above:
+        facts.insert(dice.below(2), dice.pick(dice.pick(above).fact_templates))
+    wishes: list[str] = []
+    if dice.chance(75):
+        asks = leaf if not above or dice.chance(85) else dice.pick(above)
+        wishes = [dice.pick(asks.wish_templates)]
+    return facts, wishes
+
+
+def _district(line: Line, dice: Dice) -> str:
+    area = line[min(1, len(line) - 1)].name
+    return dice.pick(HOME_DISTRICTS[area] if dice.chance(45) else tuple(DISTRICTS))
+
+
+def _tags(line: Line, district: str, dice: Dice) -> list[str]:
+    """What the clerk noted: often nothing, else the district, perhaps a telling tag, perhaps routine ones."""
+    if dice.chance(45):
+        return []
+    tags = [district] if dice.chance(70) else []
+    telling = [tag for node in line for tag in node.tags]
+    if dice.chance(60):
+        tags.append(dice.pick(telling))
+    return tags + dice.some(ROUTINE_TAGS, dice.below(3) if tags else 1 + dice.below(2))
+
+
+class _Senders:
+    """Regulars who mostly write about one leaf, and people who write once."""
+
+    def __init__(self, lines: Sequence[Line], counts: Sequence[int], dice: Dice) -> None:
+        self._dice = dice
+        self._residents = Residents(dice)
+        self._regulars = [
+            [self._residents.newcomer() for _ in range(max(1, count // _LETTERS_PER_REGULAR))]
+            for count in counts
+        ]
+        self._nearby = [[other for other, each in enumerate(lines) if each[0] is line[0]] for line in lines]
+
+    def draw(self, leaf: int) -> list[str]:
+        """Who signed a letter about `leaf`: nobody, one person or two."""
+        dice = self._dice
+        if dice.chance(15):
+            return []
+        signed = [self._one(leaf)]
+        if dice.chance(8):
+            second = self._one(leaf)
+            signed += [second] if second not in signed else []
+        return signed
+
+    def _one(self, leaf: int) -> str:
+        dice = self._dice
+        kind = dice.weighted((10, 73, 10, 7))
+        if kind == 0:
+            return self._residents.newcomer()
+        if kind == 2:
+            leaf = dice.pick(self._nearby[leaf])
+        elif kind == 3:
+            leaf = dice.below(len(self._regulars))
+        return dice.pick(self._regulars[leaf])
