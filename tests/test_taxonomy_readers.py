@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus import taxonomy_readers
+from himecat.corpus import taxonomy_lines, taxonomy_readers
 from himecat.corpus.problems import Problems
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.corpus.taxonomy_readers import infer_taxonomy, read_taxonomy, render_tree, taxonomy_to_nested
@@ -131,7 +131,7 @@ class TestNested:
         assert titles(read_taxonomy(written(tmp_path, "t.yaml", shared))) == [
             *("b/x", "b/y", "c/x", "c/y", "c/z", "d/x", "d/y"),
         ]
-        monkeypatch.setattr(taxonomy_readers, "MAX_NODES", 1000)
+        monkeypatch.setattr(taxonomy_lines, "MAX_NODES", 1000)
         assert "more than 1,000 nodes" in said_about(written(tmp_path, "t.yaml", "a: &a\n  b: *a\n  c:\n"))
 
     def test_deeply_nested_names_need_no_deep_stack(self) -> None:
@@ -220,7 +220,7 @@ class TestLines:
             "\t".join([names[node], *(names[c] for c in source.children[node])]) for node in source.inner
         ]
         problems = Problems()
-        assert taxonomy_readers._from_lines("\n".join(lines), "tree", problems) == expected
+        assert taxonomy_lines.tree_of_lines("\n".join(lines), "tree", problems) == expected
         assert not problems.items
 
 

@@ -20,7 +20,7 @@ _HOMES = {
     "score": "himecat.metrics",
 }
 
-__all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604
+__all__ = ["__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
     from himecat.classify import Assignments as Assignments

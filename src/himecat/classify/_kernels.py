@@ -54,26 +54,41 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
             where[m] = 0
         for t in range(length):
             left = length - t
-            fitting = 0
-            for w in range(n_widths):
-                if widths[w] <= left or t == 0:
-                    fitting += 1
+            fitting = n_widths
+            if left < longest:
+                fitting = 0
+                for w in range(n_widths):
+                    if widths[w] <= left or t == 0:
+                        fitting += 1
+                if fitting == 0:
+                    break
             end = fitting * maps
-            if end == 0:
-                break
-            row = words[start + t]
-            for m in range(end):
-                window[m] = table[row, m]
-            for j in range(1, min(left, widths[fitting - 1])):
-                row = words[start + t + j]
+            # Rows are taken as views of their own: the loops over them then vectorise.
+            row = table[words[start + t]]
+            if left > 1 and widths[fitting - 1] > 1:
+                # Filters of width 1, which come first, do not reach the second word.
+                low = first_filter[1]
+                second = table[words[start + t + 1]][first_column[1] :]
+                for m in range(low):
+                    window[m] = row[m]
+                first = row[low:end]
+                growing_windows = window[low:end]
+                for m in range(end - low):
+                    growing_windows[m] = first[m] + second[m]
+            else:
+                for m in range(end):
+                    window[m] = row[m]
+            for j in range(2, min(left, widths[fitting - 1])):
                 low = first_filter[j]
-                shift = first_column[j] - low
-                for m in range(low, end):
-                    window[m] += table[row, shift + m]
+                row = table[words[start + t + j]][first_column[j] :]
+                growing_windows = window[low:end]
+                for m in range(end - low):
+                    growing_windows[m] += row[m]
+            here = np.int32(t)
             for m in range(end):
-                better = window[m] > best[m]
-                best[m] = window[m] if better else best[m]
-                where[m] = np.int32(t) if better else where[m]
+                if window[m] > best[m]:
+                    best[m] = window[m]
+                    where[m] = here
         for m in range(n_features):
             features[d, m] = best[m]
             positions[d, m] = where[m]

@@ -70,6 +70,13 @@ class Ragged:
         np.cumsum(lengths, out=offsets[1:])
         return Ragged(np.concatenate([part.values for part in parts]).astype(np.int32), offsets)
 
+    def renumbered(self, new_ids: npt.NDArray[np.int32]) -> Ragged:
+        """Replace every value v by `new_ids[v]`, and drop those whose new id is negative."""
+        values = new_ids[self.values]
+        kept = values >= 0
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Ragged(values[kept].astype(np.int32), before[self.offsets].astype(np.int64))
+
 
 @dataclass(frozen=True)
 class Vocabulary:
@@ -92,6 +99,10 @@ class Vocabulary:
     def index(self) -> dict[str, int]:
         """From a name to its id."""
         return {name: position for position, name in enumerate(self.names)}
+
+    def ids_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
+        """For every name here, its id in another vocabulary, or -1."""
+        return np.array([other.index.get(name, -1) for name in self.names], dtype=np.int32)
 
 
 @dataclass(frozen=True)
@@ -147,6 +158,29 @@ class Corpus:
                 for kind, column in self.metadata.items()
             },
         )
+
+    def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
+        """The same documents in the ids of other vocabularies; what those do not have is dropped.
+
+        Examples
+        --------
+        >>> from himecat import read_corpus
+        >>> corpus = read_corpus(["a red cat"])
+        >>> corpus.aligned(Vocabulary(("cat",), np.array([1])), {}).tokens[0].tolist()
+        [0]
+        """
+
+        def moved(rows: Ragged, old: Vocabulary, new: Vocabulary) -> Ragged:
+            return rows if old is new else rows.renumbered(old.ids_in(new))
+
+        empty = Ragged(np.zeros(0, dtype=np.int32), np.zeros(len(self) + 1, dtype=np.int64))
+        columns = {}
+        for kind, values in metadata.items():
+            own = self.metadata.get(kind)
+            columns[kind] = MetadataColumn(
+                values, moved(own.values, own.vocabulary, values) if own else empty
+            )
+        return Corpus(self.ids, words, moved(self.tokens, self.words, words), columns)
 
 
 @dataclass(frozen=True)

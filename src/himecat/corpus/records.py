@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import os
-import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,14 @@ from typing import Any, BinaryIO, Protocol, TypeAlias
 import numpy as np
 
 from himecat.corpus.problems import Problems
+from himecat.corpus.record_files import (
+    BrokenFile,
+    CheckedLines,
+    check_start,
+    kind_and_packing,
+    open_file,
+    unpacked,
+)
 from himecat.errors import DataError, MissingExtraError, UsageError
 
 
@@ -31,22 +38,10 @@ class Table(Protocol):
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 
-FILE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-PACKING_SUFFIXES = (".gz", ".zst")
-
 _BATCH_ROWS = 1024
-_BUFFER_BYTES = 1 << 18
 # Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
 _LONGEST_CSV_FIELD = 1 << 27
-_ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _UNREADABLE = object()
-_FOREIGN_STARTS = {
-    b"\xff\xfe": "the file is in UTF-16: save it as UTF-8.",
-    b"\xfe\xff": "the file is in UTF-16: save it as UTF-8.",
-    b"\x1f\x8b": "the file is compressed with gzip: let its name end in .gz.",
-    b"\x28\xb5\x2f\xfd": "the file is compressed with zstd: let its name end in .zst.",
-    b"PAR1\x15": "this is a Parquet file: let its name end in .parquet.",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +164,6 @@ def _plain(value: Any) -> Any:
     return None if missing else value
 
 
-class _BrokenFile(Exception):
-    """Nothing more can be read from a file; the text says why."""
-
-
 def _check_names(where: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if name and names.count(name) > 1})
     if twice:
@@ -181,10 +172,10 @@ def _check_names(where: str, names: Sequence[str]) -> None:
 
 def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
     path = os.fsdecode(source)
-    suffix, packing = _suffixes(path)
+    suffix, packing = kind_and_packing(path)
     last = ""
-    with _open(path) as file:
-        stream = _unpacked(file, packing)
+    with open_file(path) as file:
+        stream = unpacked(file, packing)
         if suffix == ".parquet":
             records = _parquet_records(stream, path)
         elif suffix in {".csv", ".tsv"}:
@@ -197,7 +188,7 @@ def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterato
                 yield record
             if not last:
                 problems.error(path, "the file is empty: it holds no document.")
-        except _BrokenFile as broken:
+        except BrokenFile as broken:
             problems.error(path, str(broken))
         except EOFError:
             read = f"the last whole record is {last}" if last else "no record could be read"
@@ -208,95 +199,10 @@ def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterato
             raise DataError(f"{path}: reading failed ({error.strerror or error}).") from None
 
 
-def _suffixes(path: str) -> tuple[str, str]:
-    """The kind of a file and its packing, by its name."""
-    if os.path.isdir(path):
-        raise DataError(f"{path}: this is a folder; name the file with the documents.")
-    name, packing = os.path.basename(path).lower(), ""
-    if name.endswith(PACKING_SUFFIXES):
-        name, dot, packing = name.rpartition(".")
-        packing = dot + packing
-    suffix = os.path.splitext(name)[1]
-    if suffix not in FILE_SUFFIXES or (suffix == ".parquet" and packing):
-        if not os.path.exists(path):
-            raise DataError(f"{path[:200]}: there is no such file (texts are given as a list of strings).")
-        found = f"files ending in {suffix + packing!r} are not known" if suffix else "the name has no suffix"
-        known = f"{', '.join(FILE_SUFFIXES)} (all but .parquet also .gz or .zst)"
-        raise DataError(f"{path}: {found}; documents are read from {known}.")
-    return suffix, packing
-
-
-def _open(path: str) -> io.BufferedReader:
-    try:
-        return open(path, "rb")
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file.") from None
-    except PermissionError:
-        raise DataError(f"{path}: there is no permission to read this file.") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: the file cannot be opened ({error}).") from None
-
-
-def _unpacked(stream: io.BufferedReader, packing: str) -> io.BufferedReader:
-    if packing == ".gz":
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
-    if packing == ".zst":
-        return io.BufferedReader(_ZstdStream(stream), _BUFFER_BYTES)
-    return stream
-
-
-class _ZstdStream(io.RawIOBase):
-    """Decompressed bytes; unlike the reader of the zstandard package it tells a file that was cut short."""
-
-    def __init__(self, packed: BinaryIO) -> None:
-        try:
-            import zstandard
-        except ImportError:
-            raise MissingExtraError.for_package("zstandard", "files", "Reading .zst files") from None
-        self._error: type[Exception] = zstandard.ZstdError
-        self._decompressor = zstandard.ZstdDecompressor()
-        self._packed = packed
-        self._frame: Any = None
-        self._rest = b""
-        self._ready = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, target: Any) -> int:
-        while not self._ready:
-            # Little at a time: a kilobyte can hold megabytes of repetitive text.
-            packed = self._rest or self._packed.read(1 << 10)
-            if not packed:
-                if self._frame is not None:
-                    raise EOFError
-                return 0
-            self._frame = self._frame or self._decompressor.decompressobj()
-            try:
-                self._ready = memoryview(self._frame.decompress(packed))
-            except self._error as error:
-                raise zlib.error(str(error)) from None
-            self._rest = self._frame.unused_data
-            if self._frame.eof:
-                self._frame = None
-        size = min(len(target), len(self._ready))
-        target[:size], self._ready = self._ready[:size], self._ready[size:]
-        return size
-
-
-def _check_start(stream: io.BufferedReader) -> bytes:
-    """The first bytes of a text file, once they do not betray another kind of file."""
-    start = stream.peek(1)
-    for foreign, message in _FOREIGN_STARTS.items():
-        if start.startswith(foreign):
-            raise _BrokenFile(message)
-    return start
-
-
 def _json_records(
     stream: io.BufferedReader, path: str, may_be_array: bool, problems: Problems
 ) -> Iterator[Record]:
-    start = _check_start(stream).removeprefix(codecs.BOM_UTF8)
+    start = check_start(stream).removeprefix(codecs.BOM_UTF8)
     if may_be_array and start.lstrip().startswith(b"["):
         objects: Iterable[tuple[str, Any]] = (
             (f"{path} document {position}", item) for position, item in enumerate(_json_array(stream))
@@ -338,38 +244,22 @@ def _json_array(stream: BinaryIO) -> list[Any]:
     try:
         items = json.loads(stream.read().decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise _BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
+        raise BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise _BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
+        raise BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
     except (RecursionError, ValueError) as error:
-        raise _BrokenFile(f"this JSON cannot be read ({error}).") from None
+        raise BrokenFile(f"this JSON cannot be read ({error}).") from None
     assert isinstance(items, list)
     return items
-
-
-class _CheckedLines:
-    """Lines of a text stream that remember where the first byte that is not UTF-8 stood."""
-
-    def __init__(self, stream: io.BufferedReader) -> None:
-        self._lines = enumerate(io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=""), start=1)
-        self.damage = ""
-
-    def __iter__(self) -> Iterator[str]:
-        for number, line in self._lines:
-            if not line.isascii() and not self.damage and (bad := _ESCAPED_BYTE.search(line)):
-                position = len(line[: bad.start()].encode("utf-8", "surrogateescape")) + 1
-                byte = f"0x{ord(bad[0]) - 0xDC00:02x}"
-                self.damage = f"invalid UTF-8 at byte {position} of line {number} ({byte})"
-            yield line
 
 
 def _csv_records(
     stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
 ) -> Iterator[Record]:
-    _check_start(stream)
+    check_start(stream)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CSV_FIELD))
-    lines = _CheckedLines(stream)
+    lines = CheckedLines(stream)
     # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -383,19 +273,19 @@ def _csv_records(
             break
         except csv.Error as error:
             if "field limit" in str(error):
-                raise _BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
+                raise BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
             row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
         if lines.damage:
             wrong = f"{lines.damage}: save the file as UTF-8."
         if wrong and not header:
-            raise _BrokenFile(f"the header row has {wrong}")
+            raise BrokenFile(f"the header row has {wrong}")
         if not row and not wrong:
             continue
         if not header:
             header = [name.strip() for name in row]
             _check_names(place, header)
             if len(header) == 1 and ";" in header[0]:
-                raise _BrokenFile("the columns are separated by semicolons: separate them by commas.")
+                raise BrokenFile("the columns are separated by semicolons: separate them by commas.")
             continue
         if len(row) > len(header) and not wrong:
             separator = "a comma" if delimiter == "," else "a tab"
@@ -407,7 +297,7 @@ def _csv_records(
         empty = False
         yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
     if header and empty:
-        raise _BrokenFile("the file is empty: there is a header row and no document below it.")
+        raise BrokenFile("the file is empty: there is a header row and no document below it.")
 
 
 def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
@@ -423,4 +313,4 @@ def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
         yield from _rows(f"{path} ", (batch.to_pylist() for batch in batches))
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise _BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None
+        raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

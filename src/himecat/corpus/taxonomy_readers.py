@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -12,9 +11,8 @@ from typing import Any
 from himecat.corpus.labels import label_names
 from himecat.corpus.problems import Problems
 from himecat.corpus.taxonomy import ROOT_NAME, Taxonomy
+from himecat.corpus.taxonomy_lines import refuse_too_large, tree_of_lines
 from himecat.errors import DataError
-
-MAX_NODES = 100_000
 
 TaxonomySource = Taxonomy | str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 Nested = dict[str, "Nested"]
@@ -56,7 +54,7 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
         elif path.suffix.lower() == ".json":
             taxonomy = _from_nested(_parse_json(text, place), place)
         else:
-            taxonomy = _from_lines(text, place, problems or Problems())
+            taxonomy = tree_of_lines(text, place, problems or Problems())
     else:
         place = "the tree"
         taxonomy = _from_nested(source, place)
@@ -264,8 +262,7 @@ def _from_nested(source: object, place: str) -> Taxonomy:
             level[name] = {}
             waiting.append((children, level[name], f"below {name!r}"))
             size += 1
-            if size > MAX_NODES:
-                raise _too_large(place)
+            refuse_too_large(size, place)
     if ROOT_NAME in nested:
         beside = next((name for name in nested if name != ROOT_NAME), None)
         if beside is not None:
@@ -298,104 +295,3 @@ def _checked_name(key: object, where: str, place: str) -> str:
     if not key.strip():
         raise DataError(f"{place}: {where} an empty name was found.")
     return str(key).strip()
-
-
-def _too_large(place: str) -> DataError:
-    return DataError(
-        f"{place}: the tree has more than {MAX_NODES:,} nodes once every category stands below each of its "
-        "parents; take out shared or repeated branches."
-    )
-
-
-def _from_lines(text: str, place: str, problems: Problems) -> Taxonomy:
-    found = Problems()
-    children: dict[str, list[str]] = {}
-    named_in: dict[str, int] = {}
-    joined_in: dict[tuple[str, str], int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        names = [n for n in map(str.strip, line.split("\t")) if n] if "\t" in line.strip() else line.split()
-        for name in names:
-            named_in.setdefault(name, number)
-            children.setdefault(name, [])
-        for parent, child in ((names[0], child) for child in names[1:]):
-            here = f"{place} line {number}"
-            if child == parent:
-                found.error(here, f"{child!r} is its own parent; take it out of its children.")
-            elif (parent, child) in joined_in:
-                found.error(here, f"{child!r} stands twice below {parent!r}; keep one of them.")
-            else:
-                joined_in[parent, child] = number
-                children[parent].append(child)
-    cycle = _cycle(children)
-    if cycle:
-        closing = joined_in[cycle[-2], cycle[-1]]
-        circle = " -> ".join(cycle)
-        found.error(
-            f"{place} line {closing}", f"the tree runs in a circle, {circle}; take one step of it out."
-        )
-    with_parent = {child for _, child in joined_in}
-    roots = [name for name in children if name not in with_parent]
-    _check_roots(roots, named_in, place, found)
-    found.raise_errors()
-    return _unfolded(children, roots[0], place, problems)
-
-
-def _check_roots(roots: list[str], named_in: Mapping[str, int], place: str, found: Problems) -> None:
-    if len(roots) < 2:
-        return
-    if ROOT_NAME in roots:
-        for name in roots:
-            if name != ROOT_NAME:
-                found.error(
-                    f"{place} line {named_in[name]}",
-                    f"{name!r} has no parent; add it to the line of {ROOT_NAME} or of another category.",
-                )
-        return
-    listed = ", ".join(f"{name!r} (line {named_in[name]})" for name in roots[:10])
-    more = ", ..." if len(roots) > 10 else ""
-    joined = f"add one line that joins them: {ROOT_NAME}, then their names."
-    found.error(place, f"there are {len(roots)} roots, {listed}{more}; {joined}")
-
-
-def _cycle(children: Mapping[str, Sequence[str]]) -> list[str]:
-    """One circle of names, the first repeated at the end; empty when there is none."""
-    done: set[str] = set()
-    for start in children:
-        if start in done:
-            continue
-        # An ordered set: the names from `start` down to where the search stands.
-        trail = {start: iter(children[start])}
-        while trail:
-            at = next(reversed(trail))
-            name = next(trail[at], None)
-            if name is None:
-                done.add(at)
-                del trail[at]
-            elif name in trail:
-                way = list(trail)
-                return [*way[way.index(name) :], name]
-            elif name not in done:
-                trail[name] = iter(children[name])
-    return []
-
-
-def _unfolded(children: Mapping[str, Sequence[str]], root: str, place: str, problems: Problems) -> Taxonomy:
-    """The tree in which every way from the root to a name is a node of its own."""
-    names, parents = [root], [-1]
-    node = 0
-    while node < len(names):
-        below = children[names[node]]
-        names.extend(below)
-        parents.extend([node] * len(below))
-        if len(names) > MAX_NODES:
-            raise _too_large(place)
-        node += 1
-    copied = [name for name, times in Counter(names).items() if times > 1]
-    if copied:
-        shown = ", ".join(copied[:5]) + (", ..." if len(copied) > 5 else "")
-        problems.note(
-            place,
-            f"{len(copied)} labels can be reached in several ways ({shown}) and were copied to each place: "
-            f"{len(names) - 1:,} categories instead of {len(children) - 1:,}.",
-        )
-    return Taxonomy(names, parents)

@@ -15,8 +15,6 @@ from numba import njit
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-MAX_NEGATIVES = 64
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -113,27 +111,24 @@ def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, sc
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def train_block(  # type: ignore[no-untyped-def]
-    anchors, block, pair_anchor, pair_document, relation_start, relation_every, children, parents, n_labels,
-    label_every, negative_table, margins, n_negatives, rate, rate_drop, n_steps, seed, scaled, totals,
-):
+    anchors, block, pair_anchor, pair_document, relation_start, children, parents, n_labels, with_hierarchy,
+    negative_table, margins, n_negatives, rate, rate_drop, n_steps, seed, scaled, totals,
+):  # fmt: skip
     """Train one block of documents for `n_steps` steps.
 
-    A step draws one positive pair of every relation whose turn it is: relation r takes part in every
-    `relation_every[r]`-th step (0 = never), the label hierarchy in every `label_every`-th. `totals` (one row
-    per relation, the hierarchy last) gathers the objective and the number of pairs drawn.
+    A step draws one positive pair of every relation that the block has and, with `with_hierarchy`, one pair
+    of parent and child labels. `totals` (one row per relation, the hierarchy last) gathers the objective and
+    the number of pairs drawn.
     """
-    p = anchors.shape[1]
-    gradient = np.empty(p, np.float32)
-    negatives = np.empty(MAX_NEGATIVES, np.int64)
-    n_relations = relation_every.shape[0]
+    gradient = np.empty(anchors.shape[1], np.float32)
+    drawn = np.empty(n_negatives, np.int64)
+    n_relations = relation_start.shape[0] - 1
     n_table = negative_table.shape[0]
-    n_edges = children.shape[0]
+    n_edges = children.shape[0] if with_hierarchy else 0
     state = np.uint64(seed)
     for step in range(n_steps):
         alpha = np.float32(rate - rate_drop * step)
         for r in range(n_relations):
-            if relation_every[r] == 0 or step % relation_every[r] != 0:
-                continue
             start = relation_start[r]
             count = relation_start[r + 1] - start
             if count == 0:
@@ -141,36 +136,35 @@ def train_block(  # type: ignore[no-untyped-def]
             state += _GOLDEN
             pair = start + _below(_mix(state), count)
             target = np.int64(pair_document[pair])
-            drawn = 0
+            n_drawn = 0
             for _ in range(n_negatives):
                 state += _GOLDEN
                 negative = np.int64(negative_table[_below(_mix(state), n_table)])
                 if negative != target:
-                    negatives[drawn] = negative
-                    drawn += 1
-            if drawn == 0:
+                    drawn[n_drawn] = negative
+                    n_drawn += 1
+            if n_drawn == 0:
                 continue
             totals[r, 0] += update_pair(
-                anchors, np.int64(pair_anchor[pair]), block, target, negatives, drawn, margins[r], alpha, scaled,
-                gradient,
-            )
+                anchors, np.int64(pair_anchor[pair]), block, target, drawn, n_drawn, margins[r], alpha, scaled, gradient
+            )  # fmt: skip
             totals[r, 1] += 1.0
-        if label_every == 0 or n_edges == 0 or step % label_every != 0:
+        if n_edges == 0:
             continue
         state += _GOLDEN
         edge = _below(_mix(state), n_edges)
         child = np.int64(children[edge])
         parent = np.int64(parents[edge])
-        drawn = 0
+        n_drawn = 0
         for _ in range(n_negatives):
             state += _GOLDEN
             negative = _below(_mix(state), n_labels)
             if negative not in (parent, child):
-                negatives[drawn] = negative
-                drawn += 1
-        if drawn == 0:
+                drawn[n_drawn] = negative
+                n_drawn += 1
+        if n_drawn == 0:
             continue
         totals[n_relations, 0] += update_pair(
-            anchors, child, anchors, parent, negatives, drawn, margins[n_relations], alpha, scaled, gradient
+            anchors, child, anchors, parent, drawn, n_drawn, margins[n_relations], alpha, scaled, gradient
         )
         totals[n_relations, 1] += 1.0

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import UsageError
+from himecat.files import write_whole
 from himecat.metrics import Scores
 from himecat.report.documents import PlacedDocuments, ReportDocument
-from himecat.report.files import write_whole
 from himecat.report.page import render_page
 
 __all__ = ["ReportDocument", "write_report"]

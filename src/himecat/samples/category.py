@@ -19,6 +19,8 @@ class Category:
         The node's name.
     share : int
         For a leaf: its weight in the mail.
+    theme : str
+        For a leaf: the kind of trouble it shares with leaves elsewhere (see `THEMES`), if any.
     facts, wishes : str
         Blocks of templates (see `read_templates`): what happened, and what the sender asks for.
     tags : tuple of str
@@ -35,6 +37,7 @@ class Category:
 
     name: str
     share: int = 0
+    theme: str = ""
     facts: str = ""
     wishes: str = ""
     tags: tuple[str, ...] = ()

@@ -20,15 +20,16 @@ _LOST_PROPERTY = Category(
   shelter|under a park bench} and {handed it in|would like to hand it in}.
 - The {case|purse|bag|coat} is {brown|dark blue|quite worn} and has {a broken zip|my initials inside|a red
   ribbon on it}.
-- {The bus driver|The conductor|A passer-by|The stallholder} {thinks it was handed in|saw somebody pick it
-  up|promised to drop it off}.
-- I kept {my bank card|a library card|photos of my grandchildren|a season ticket|my driving licence} in it.
+- {The bus driver|The conductor|A passer-by|The stallholder} {thinks my bag was handed in|saw somebody pick
+  up the case|promised to drop off the coat}.
+- I kept {my bank card|a library card|photos of my grandchildren|a season ticket|my driving licence} in {the
+  bag|the wallet|the purse}.
 - A {bicycle|scooter|pushchair} has been {standing in our yard|leaning against our fence} <since>, and
   nobody claims it.
 - A {tortoise|budgerigar|grey cat} {has moved into our garden|sits at our door}, and its owner {must be
   looking for it|cannot be found}.
-- I have no idea whether {it fell out of my pocket|I left it in the taxi|it was taken from my bag}, and {I
-  miss it|it was a present}.
+- I have no idea whether {my purse fell out of my pocket|I left my scarf in the taxi|my phone was taken from
+  my bag}, and {I miss it|it was a present}.
 """,
     wishes="""
 - Has anybody {handed in|found|brought in} {an umbrella|a wallet|a set of keys|a pair of glasses}?
@@ -56,8 +57,8 @@ OPENINGS = read_templates("""
   {unfortunately did not settle the matter|was kind but not quite to the point|left one question open}.
 - {Your colleague took down my name|We spoke at the counter|I told your colleague everything on the phone},
   and {I now put it in writing|here are the details again}.
-- This is {my second message|the third time I am writing|my first message} {about the same matter|this
-  year|to the service desk}.
+- This is {my second message|the third time I am writing|my last attempt} {about the same matter|this
+  year|before the holidays}.
 - {It may well be|I am afraid this is|I suppose this is} {a small complaint|an everyday problem|a simple
   question}.
 """)
@@ -77,8 +78,8 @@ MIDDLES = read_templates("""
 - {I know|I understand|We are aware} that you {have a lot to do|are short of staff|cannot be everywhere}.
 - {In other towns|At my sister's place|Where I used to live} {such things take two days|this works quite
   well|somebody answers within a week}.
-- {I enclose|I can send|We have taken} {two photographs|some pictures|a short film}, in case {that helps|you
-  need them|anybody doubts it}.
+- {I enclose|I can send|We have taken} {two photographs|some pictures|a few snapshots}, in case {that
+  helps|you need them|anybody doubts it}.
 - {To be honest|Frankly|I must say}, {I was surprised|I expected better|we were rather upset}.
 - {We pay our taxes|I have always paid my share|We do our part}, and {we expect a little in return|that
   should count for something}.

@@ -19,12 +19,17 @@ from himecat.samples.desk import (
 )
 from himecat.samples.grammar import Dice, expand
 from himecat.samples.people import DISTRICTS, HOME_DISTRICTS, ROUTINE_TAGS, SETTING, Residents
+from himecat.samples.themes import THEMES
 
 METADATA = ("senders", "tags")
 
 _FEWEST_PER_LEAF = 8
 _LETTERS_PER_REGULAR = 9
 _FEWEST_WORDS = 30
+
+# How many facts a letter tells of its leaf, of the kind of trouble, and of the categories above.
+_FACTS = ((2, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1), (0, 1, 1), (2, 0, 1))
+_FACT_WEIGHTS = (2, 1, 1, 2, 1, 1)
 
 # The order of a letter's parts.
 _OPENED, _TOLD, _REMARKED, _ASKED, _ASIDE, _CLOSED = range(6)
@@ -45,7 +50,7 @@ def sample_taxonomy() -> Taxonomy:
     --------
     >>> tree = sample_taxonomy()
     >>> tree
-    Taxonomy(22 leaves, 36 categories, depth 3)
+    Taxonomy(22 leaves, 34 categories, depth 3)
     >>> [tree.title(node) for node in tree.nodes_by_name["repairs"]]
     ['streets/roads/repairs', 'homes/council-homes/repairs']
     """
@@ -139,8 +144,8 @@ def sample_split(
     >>> sum(path is not None for path in labels)
     110
     """
-    if per_leaf < 0:
-        raise UsageError(f"per_leaf must be 0 or more; found {per_leaf}.")
+    if isinstance(per_leaf, bool) or not isinstance(per_leaf, int) or per_leaf < 0:
+        raise UsageError(f"per_leaf must be a whole number from 0 on; found {per_leaf!r}.")
     rows: dict[tuple[str, ...], list[int]] = {}
     for row, document in enumerate(documents):
         rows.setdefault(tuple(document["labels"]), []).append(row)
@@ -174,7 +179,7 @@ def _letter(line: Line, lines: Sequence[Line], setting: Mapping[str, Sequence[st
     letter += [
         (_ASKED, expand(template, setting, dice)) for template in wishes or [dice.pick(GENERIC_WISHES)]
     ]
-    if dice.chance(8):
+    if facts and dice.chance(8):
         other = dice.pick([each for each in lines if each is not line])
         letter += [(_ASIDE, say(CHANGES_OF_SUBJECT)), (_ASIDE, say(other[-1].fact_templates))]
     # What says nothing of the subject fills the letter up to its length.
@@ -198,10 +203,14 @@ def _matter(line: Line, dice: Dice) -> tuple[list[str], list[str]]:
     if kind == 1 and above:
         # Only the category above shows: the leaf is a guess unless the sender gives it away.
         return [dice.pick(above[-1].fact_templates)], []
-    from_leaf, from_above = dice.pick(((2, 0), (2, 0), (2, 0), (2, 1), (1, 1), (1, 1), (1, 0), (2, 0)))
+    from_leaf, from_theme, from_above = _FACTS[dice.weighted(_FACT_WEIGHTS)]
     facts = dice.some(leaf.fact_templates, from_leaf)
+    if leaf.theme and from_theme:
+        facts.append(dice.pick(THEMES[leaf.theme]))
     if above and from_above:
-        facts.insert(dice.below(2), dice.pick(dice.pick(above).fact_templates))
+        facts.insert(0, dice.pick(dice.pick(above).fact_templates))
+    if not facts:
+        facts = dice.some(leaf.fact_templates, 1)
     wishes: list[str] = []
     if dice.chance(75):
         asks = leaf if not above or dice.chance(85) else dice.pick(above)

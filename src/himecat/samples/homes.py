@@ -7,6 +7,7 @@ from himecat.samples.category import Category
 _REPAIRS = Category(
     "repairs",
     share=115,
+    theme="damage",
     facts="""
 - The {kitchen tap|boiler|toilet cistern|radiator|bath drain} has been {leaking|broken|out of action}
   <since>.
@@ -26,7 +27,7 @@ _REPAIRS = Category(
 - I have put {a bucket|towels|a washing-up bowl} under {the pipe|the leak|the tap}.
 """,
     wishes="""
-- Please send a {plumber|heating engineer|locksmith|electrician} {today if possible|before the
+- Please send {a plumber|a heating engineer|a locksmith|an electrician} {today if possible|before the
   weekend|soon}.
 - Could you {replace the seal|mend the boiler|treat the mould|repair the lift}?
 - I am {home all day|in after four} if the {fitter|plumber|repair man} {comes|needs the key}.
@@ -36,6 +37,7 @@ _REPAIRS = Category(
 _RENT = Category(
     "rent",
     share=55,
+    theme="money",
     facts="""
 - My rent {went up|was raised|has risen} by {forty pounds|nine per cent|a tenth} {in April|without a
   letter|this year}.
@@ -63,6 +65,7 @@ _RENT = Category(
 _BUILDING_PERMITS = Category(
     "permits",
     share=50,
+    theme="application",
     facts="""
 - We {want|plan|would like} to {build|add|put up} {a conservatory|a dormer window|a garage|a carport|a
   garden shed|an extension}.
@@ -90,6 +93,7 @@ _BUILDING_PERMITS = Category(
 _INSPECTIONS = Category(
     "inspections",
     share=22,
+    theme="no-show",
     facts="""
 - The {inspector|building inspector|surveyor} was {due on|announced for} <weekday> and {did not come|came
   without a word|could not get in}.
@@ -117,6 +121,7 @@ _INSPECTIONS = Category(
 _NOISE = Category(
     "noise",
     share=70,
+    theme="disturbance",
     facts="""
 - The {people upstairs|students next door|tenants below} {play music|hold parties|move furniture|practise
   the drums} until {two in the morning|dawn|three}.

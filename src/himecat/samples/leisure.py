@@ -7,6 +7,7 @@ from himecat.samples.category import Category
 _TREES = Category(
     "trees",
     share=75,
+    theme="danger",
     facts="""
 - {A branch|A heavy limb|A dead bough} hangs over {the footpath|our roof|the bus shelter|the telephone
   line}.
@@ -33,6 +34,7 @@ _TREES = Category(
 _PLAYGROUNDS = Category(
     "playgrounds",
     share=55,
+    theme="damage",
     facts="""
 - The {swing|slide|seesaw|climbing frame|roundabout} {has a broken chain|has a sharp edge|was taken
   down|wobbles badly}.
@@ -59,6 +61,7 @@ _PLAYGROUNDS = Category(
 _ALLOTMENTS = Category(
     "allotments",
     share=35,
+    theme="application",
     facts="""
 - I applied for {a plot|an allotment|a garden plot} {four years ago|when my son was born} and {am still on
   the waiting list|have heard nothing since}.
@@ -86,6 +89,7 @@ _ALLOTMENTS = Category(
 _LOANS = Category(
     "loans",
     share=50,
+    theme="money",
     facts="""
 - I {returned|brought back|dropped off} {a novel|two picture books|three films|an audiobook|a cookery book}
   {on time|through the flap|<when>}, but {the account says otherwise|I was fined all the same}.
@@ -115,6 +119,7 @@ _LOANS = Category(
 _EVENTS = Category(
     "events",
     share=22,
+    theme="no-show",
     facts="""
 - The {reading|author's evening|story hour|puppet show|quiz night} <when> was {wonderful|cancelled at the
   last minute|too crowded|hard to hear}.
@@ -140,6 +145,7 @@ _EVENTS = Category(
 _POOL = Category(
     "pool",
     share=65,
+    theme="disturbance",
     facts="""
 - The water in the {big pool|paddling pool|diving pool} {was cold|was cloudy|smelled of chlorine|stung my
   eyes} <when>.

@@ -69,7 +69,7 @@ SETTING: dict[str, tuple[str, ...]] = {
         "for weeks",
         "since Monday",
     ),
-    "zone": ("A", "B", "C", "D", "E"),
+    "zone": ("B", "C", "D", "E", "F"),
     "number": tuple(str(number) for number in range(2, 99)),
 }
 

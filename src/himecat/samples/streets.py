@@ -7,9 +7,10 @@ from himecat.samples.category import Category
 _REPAIRS = Category(
     "repairs",
     share=150,
+    theme="damage",
     facts="""
-- {A pothole|A deep hole|A crater|A sunken patch} {the size of a dinner plate|as deep as my hand|wider than
-  a tyre} has opened {outside number <number>|in front of the bakery|by the bus stop|in the middle of the
+- {A pothole|A hole|A crater|A sunken patch} {the size of a dinner plate|as deep as my hand|wider than a
+  tyre} has opened {outside number <number>|in front of the bakery|by the bus stop|in the middle of the
   carriageway}.
 - The {kerbstones|paving slabs|cobbles|manhole covers} {near the chemist|outside the post office|at the
   crossing} have {come loose|sunk|cracked|started to rock}.
@@ -42,6 +43,7 @@ _REPAIRS = Category(
 _ROADWORKS = Category(
     "roadworks",
     share=55,
+    theme="disturbance",
     facts="""
 - The {diversion|detour|one-way arrangement} around the {works|excavation|closed section} leads down our
   {narrow lane|quiet road|dead end}.
@@ -74,6 +76,7 @@ _ROADWORKS = Category(
 _WINTER_SERVICE = Category(
     "winter-service",
     share=40,
+    theme="danger",
     facts="""
 - {Black ice|Packed snow|A sheet of ice|Frozen slush} covered {the steps|the footbridge|the hill|the slope}
   {on <weekday> morning|for days|all through the frost}.
@@ -103,6 +106,7 @@ _WINTER_SERVICE = Category(
 _PARKING_PERMITS = Category(
     "permits",
     share=60,
+    theme="application",
     facts="""
 - My {resident permit|parking permit|visitor permit|permit} {expires|runs out} {next week|on the
   thirtieth|at the end of the month}.
@@ -135,6 +139,7 @@ _PARKING_PERMITS = Category(
 _PARKING_FINES = Category(
     "fines",
     share=70,
+    theme="money",
     facts="""
 - I found a {penalty notice|parking ticket|fine} {under my wiper|on my windscreen|on the car} <when>.
 - The {ticket machine|pay-and-display machine|meter} {swallowed my coins|was out of order|printed
@@ -164,6 +169,7 @@ _PARKING_FINES = Category(
 _LIGHTING = Category(
     "lighting",
     share=65,
+    theme="damage",
     facts="""
 - The {street lamp|lamp post|lantern|street light} {outside number <number>|at the corner|by the underpass}
   has been {flickering|dark|off|buzzing} <since>.
@@ -180,8 +186,8 @@ _LIGHTING = Category(
   must be {faulty|wrongly set}.
 - The {lanterns|floodlights|spotlights} {on the church|on the square|under the bridge} {waste
   electricity|attract moths} all night.
-- My daughter {walks home with a torch|is afraid of the dark stretch|uses her phone as a torch} since the
-  {lamp|light} {went out|failed}.
+- My daughter {has walked home with a torch|has been afraid of the dark stretch|has used her phone as a
+  torch} since the {lamp|light} {went out|failed}.
 """,
     wishes="""
 - Could an electrician {replace the bulb|change the lamp|check the wiring|reset the timer}?

@@ -7,6 +7,7 @@ from himecat.samples.category import Category
 _MISSED_BINS = Category(
     "missed-bins",
     share=95,
+    theme="no-show",
     facts="""
 - Our {bin|grey bin|food caddy|recycling box} was {not emptied|left full|passed over|forgotten} <when>,
   {although it stood at the kerb by six|for the second time|like the whole row}.
@@ -37,6 +38,7 @@ _MISSED_BINS = Category(
 _NEW_BINS = Category(
     "new-bins",
     share=50,
+    theme="damage",
     facts="""
 - The {lid|wheel|hinge|handle|axle} of our {wheelie bin|brown bin|grey bin} has {snapped|cracked|come off},
   and {it is no use any more|we tie it up with string}.
@@ -44,7 +46,7 @@ _NEW_BINS = Category(
   <when>.
 - We are now {five people|a family of six|two households} and need {a bigger bin|a second bin|a 240-litre
   container}.
-- We {moved in|took over the house} {three weeks ago|in spring} and {have no bin at all|found only a cracked
+- We {moved in|took over the house} {three weeks ago|at Easter} and {have no bin at all|found only a cracked
   bin|were left without a caddy}.
 - I {ordered|requested|paid for} a {new|replacement|larger} {bin|caddy|container} {in March|online|by
   phone}, and {it was never delivered|the wrong size came|I am still waiting}.
@@ -67,6 +69,7 @@ _NEW_BINS = Category(
 _BULKY_ITEMS = Category(
     "bulky-items",
     share=45,
+    theme="application",
     facts="""
 - I would like to {get rid of|dispose of|put out} {a sofa|an old wardrobe|two mattresses|a washing machine|a
   fridge|a broken piano}.
@@ -77,8 +80,8 @@ _BULKY_ITEMS = Category(
 - The {sofa|freezer|wardrobe|cooker} {is too heavy for me|does not fit into my car|stands in the stairwell}.
 - The men took {the chairs|the table} but left {the cooker|the television|the carpet} {in the drive|at the
   kerb}.
-- The {charity shop|furniture store|second-hand shop} refused {the armchair|the bed|the bookcase} because
-  {of a tear|it has no fire label}.
+- The {charity shop|furniture store|second-hand shop} refused {the armchair|the bed|the bookcase} because of
+  {a scratch|a stain|its size}.
 - Does {a treadmill|a lawnmower|a bathtub|an oil heater} count as {bulky waste|one item|scrap metal}?
 - There is also {an old television|a computer screen|a tumble dryer}, which {may be electrical waste|needs
   two men|has to be taken apart}.
@@ -93,6 +96,7 @@ _BULKY_ITEMS = Category(
 _FLY_TIPPING = Category(
     "fly-tipping",
     share=60,
+    theme="danger",
     facts="""
 - Somebody has {dumped|tipped|left} {a heap of tyres|builders' rubble|ten black sacks|a mattress|paint
   tins|asbestos sheets} {behind the garages|in the lay-by|at the edge of the wood|beside the bottle bank}.

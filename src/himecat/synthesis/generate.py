@@ -147,7 +147,7 @@ def synthesize(
     length = max(1, length)
     if beta == 0 or len(words) == 0:
         empty = np.zeros(0, dtype=np.int64)
-        return SyntheticDocuments(Ragged.from_lists([]), {node: empty for node in range(1, len(taxonomy))})
+        return SyntheticDocuments(Ragged.from_lists([]), dict.fromkeys(range(1, len(taxonomy)), empty))
     made = run_all([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
     values = np.concatenate([part.reshape(-1) for part in made])
     offsets = np.arange(0, len(values) + 1, length, dtype=np.int64)
@@ -162,8 +162,10 @@ def synthesize(
         children = taxonomy.children[node]
         share, rest = divmod(beta, len(children))
         extra = set(rng.permutation(len(children))[:rest].tolist())
-        members[node] = np.concatenate([
-            rng.choice(members[child], share + (position in extra), replace=False)
-            for position, child in enumerate(children)
-        ])
+        members[node] = np.concatenate(
+            [
+                rng.choice(members[child], share + (position in extra), replace=False)
+                for position, child in enumerate(children)
+            ]
+        )
     return SyntheticDocuments(Ragged(values, offsets), members)

@@ -1,0 +1,102 @@
+"""Where every document was placed, and how surely."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.corpus.taxonomy import Taxonomy
+
+NodeArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Assignments:
+    """A path in the tree for every document, with one probability per level.
+
+    Attributes
+    ----------
+    taxonomy : Taxonomy
+        The tree.
+    nodes : array of shape (documents,)
+        The deepest node assigned; 0 where confidence stopped the walk at the root.
+    confidence : array of shape (documents, depth)
+        The probability of the path's node at each level; NaN below the end of the path.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c")])
+    >>> found = assign(tree, np.array([[0.7, 0.3]], dtype=np.float32))
+    >>> found.path(0), found.confidences(0)
+    (('a', 'b'), (1.0, 0.7))
+    >>> assign(tree, np.array([[0.7, 0.3]], dtype=np.float32), min_confidence=0.9).path(0)
+    ('a',)
+    """
+
+    taxonomy: Taxonomy
+    nodes: NodeArray
+    confidence: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def path(self, row: int) -> tuple[str, ...]:
+        """The names from level 1 down to where the walk ended."""
+        return self.taxonomy.path(int(self.nodes[row]))
+
+    def confidences(self, row: int) -> tuple[float, ...]:
+        """One probability per level of the path."""
+        depth = self.taxonomy.depths[int(self.nodes[row])]
+        # Six digits are more than a probability from a few labels can mean, and print the same everywhere.
+        return tuple(round(float(value), 6) for value in self.confidence[row, :depth])
+
+    @property
+    def reached_leaf(self) -> npt.NDArray[np.bool_]:
+        """Whether the walk ended at a leaf."""
+        return np.asarray(self.taxonomy.leaf_position[self.nodes] >= 0)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return (self.path(row) for row in range(len(self)))
+
+
+def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> FloatArray:
+    """Probability of every node: the sum over the leaves below it.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c")])
+    >>> node_probabilities(tree, np.array([[0.75, 0.25]], dtype=np.float32)).tolist()
+    [[1.0, 1.0, 0.75, 0.25]]
+    """
+    found = np.zeros((len(leaf_probabilities), len(taxonomy)), dtype=np.float64)
+    found[:, list(taxonomy.leaves)] = leaf_probabilities
+    # Children stand behind their parents, so one sweep from the end gathers whole subtrees.
+    for node in range(len(taxonomy) - 1, 0, -1):
+        found[:, taxonomy.parents[node]] += found[:, node]
+    return np.minimum(found, 1.0).astype(np.float32)
+
+
+def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float = 0.0) -> Assignments:
+    """Choose the most probable leaf, and walk to it as far as the confidence allows.
+
+    The path is the one to the most probable leaf; it is cut above the first node whose probability is below
+    `min_confidence`.
+    """
+    n_documents = len(leaf_probabilities)
+    best = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
+    nodes_at = node_probabilities(taxonomy, leaf_probabilities)
+    lineages = np.full((len(taxonomy), taxonomy.depth), -1, dtype=np.int64)
+    for node in range(len(taxonomy)):
+        lineages[node, : taxonomy.depths[node]] = taxonomy.lineages[node]
+    path = lineages[best]
+    rows = np.arange(n_documents)[:, None]
+    confidence = np.where(path >= 0, nodes_at[rows, path], np.nan).astype(np.float32)
+    # NaN compares as False, so the levels below a leaf never count as sure.
+    sure = np.logical_and.accumulate(confidence >= min_confidence, axis=1)
+    levels = sure.sum(axis=1)
+    ends = np.where(levels > 0, path[np.arange(n_documents), np.maximum(levels - 1, 0)], 0)
+    return Assignments(taxonomy, ends, np.where(sure, confidence, np.nan).astype(np.float32))

@@ -1,0 +1,59 @@
+"""Flat classifiers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.classify.protocol import FlatClassifier
+from himecat.errors import UsageError
+
+Builder = Callable[..., FlatClassifier]
+_registered: dict[str, type[FlatClassifier]] = {}
+
+
+def register_classifier(kind: type[FlatClassifier]) -> type[FlatClassifier]:
+    """Make a flat classifier available under its `name`; usable as a class decorator.
+
+    Examples
+    --------
+    >>> from himecat.classify import MeanLogistic
+    >>> register_classifier(MeanLogistic) is MeanLogistic
+    True
+    """
+    _registered[kind.name] = kind
+    return kind
+
+
+def classifier_class(name: str) -> type[FlatClassifier]:
+    """The flat classifier registered under a name.
+
+    Examples
+    --------
+    >>> classifier_class("mean-logistic").__name__
+    'MeanLogistic'
+    """
+    if name not in _registered:
+        # PyTorch is imported with the network, and only then.
+        if name == "kim-cnn":
+            from himecat.classify.kimcnn import KimCNN
+
+            register_classifier(KimCNN)
+        elif name == "mean-logistic":
+            from himecat.classify.logistic import MeanLogistic
+
+            register_classifier(MeanLogistic)
+        else:
+            known = sorted({*_registered, "kim-cnn", "mean-logistic"})
+            raise UsageError(f"There is no classifier {name!r}; known are {', '.join(known)}.")
+    return _registered[name]
+
+
+def restore_classifier(
+    name: str, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[np.generic]]
+) -> FlatClassifier:
+    """Rebuild a fitted classifier from what its `state` gave."""
+    return classifier_class(name).from_state(settings, arrays)

@@ -1,0 +1,144 @@
+"""`himecat predict` and `himecat score`."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from himecat.cli import options as o
+from himecat.cli.options import names, write_json
+
+if TYPE_CHECKING:
+    from himecat.classify import Assignments
+    from himecat.corpus.builder import Origin
+    from himecat.metrics import Scores
+
+
+def predict(
+    model: o.Model,
+    documents: o.Documents,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="File to write, one line per document; - for standard output."),
+    ],
+    text: Annotated[
+        str | None, typer.Option(help="Text fields, if they are named otherwise than in fit.")
+    ] = None,
+    id_field: Annotated[str | None, typer.Option("--id", help="Field with the id, likewise.")] = None,
+    min_confidence: o.MinConfidence = None,
+    skip_bad: o.SkipBad = False,
+    threads: o.Threads = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Place documents on the paths of the tree, one JSON line each, in order.
+
+    With --skip-bad a document that cannot be used gets an empty path.
+
+    Example: `himecat predict model papers.jsonl -o predictions.jsonl`
+    """
+    import sys
+
+    from himecat.corpus import Problems
+    from himecat.estimator import HiMeCat
+    from himecat.files import whole_file
+    from himecat.progress import Progress
+
+    progress = Progress(quiet=quiet)
+    fitted = HiMeCat.load(model)
+    changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
+    if text is not None:
+        changes["text"] = names(text)
+    if id_field is not None:
+        changes["id_field"] = id_field
+    if min_confidence is not None:
+        changes["min_confidence"] = min_confidence
+    fitted.set_params(**changes)
+    problems = Problems()
+
+    def run(stream: TextIO) -> tuple[int, int]:
+        placed_documents = unknown = 0
+        for origins, corpus, placed in fitted.iter_assignments(documents, problems):
+            for row, origin in enumerate(origins):
+                stream.write(_prediction(origin, placed, row))
+                unknown += origin.usable and not len(corpus.tokens[row])
+            placed_documents += len(origins)
+        if not skip_bad:
+            problems.raise_errors()
+        return placed_documents, unknown
+
+    if str(output) == "-":
+        count, unknown = run(sys.stdout)
+    else:
+        with whole_file(output, what="The predictions") as stream:
+            count, unknown = run(stream)
+    for problem in problems:
+        progress.say(f"{problem.severity if problem.severity != 'error' else 'skipped'}: {problem}")
+    if unknown:
+        progress.say(
+            f"note: {unknown} documents have no word that the model knows; all leaves are equally likely."
+        )
+    progress.say(f"Placed {count} documents; the paths are in {output}.")
+
+
+def _prediction(origin: Origin, placed: Assignments, row: int) -> str:
+    line = {
+        "id": origin.id,
+        "path": list(placed.path(row)) if origin.usable else [],
+        "confidence": list(placed.confidences(row)) if origin.usable else [],
+        "leaf": bool(placed.reached_leaf[row]) and origin.usable,
+    }
+    return json_module.dumps(line, ensure_ascii=False) + "\n"
+
+
+def score(
+    predictions: Annotated[Path, typer.Argument(help="File written by `himecat predict`.")],
+    dataset: Annotated[Path, typer.Argument(help="Dataset folder with the true labels.")],
+    without_draw: Annotated[
+        int | None,
+        typer.Option(min=0, help="Leave out the documents labelled in this draw: the model has seen them."),
+    ] = None,
+    per_leaf: Annotated[int, typer.Option(min=1, help="Labelled documents per leaf of that draw.")] = 5,
+    json: o.Json = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Compare predictions with the true labels of a dataset folder.
+
+    Example: `himecat score predictions.jsonl datasets/arxiv --without-draw 0`
+    """
+    from himecat.experiments.scoring import score_predictions
+    from himecat.progress import Progress
+
+    found, missing = score_predictions(predictions, dataset, without_draw=without_draw, per_leaf=per_leaf)
+    if missing:
+        Progress(quiet=quiet).say(
+            f"warning: {missing} documents of {dataset} have no prediction and are not scored."
+        )
+    if json is not None:
+        write_json(json, found.as_dict())
+    if json is None or str(json) != "-":
+        show_scores(found)
+
+
+def show_scores(found: Scores) -> None:
+    """Print the main scores as a small table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "micro F1", "macro F1"):
+        table.add_column(column, justify="right" if column else "left")
+    table.add_row("Leaf", f"{found.leaf.micro:.4f}", f"{found.leaf.macro:.4f}")
+    table.add_row("Overall", f"{found.overall.micro:.4f}", f"{found.overall.macro:.4f}")
+    for level in found.levels:
+        table.add_row(f"Level {level.level}", f"{level.f1.micro:.4f}", f"{level.f1.macro:.4f}")
+    console = Console()
+    console.print(table)
+    console.print(
+        f"{found.n_documents} documents; whole path right {found.path_accuracy:.4f}, "
+        f"coverage {found.coverage:.4f}, hierarchical precision {found.hierarchical_precision:.4f}, "
+        f"recall {found.hierarchical_recall:.4f}",
+        highlight=False,
+    )

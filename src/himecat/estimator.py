@@ -1,0 +1,371 @@
+"""The estimator: it wires the rooms together and holds no mathematics of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from himecat import parameters, training
+from himecat.classify import Assignments, TopDownClassifier, assign
+from himecat.corpus import Corpus, Problems, Taxonomy
+from himecat.corpus.builder import Origin, encode_documents, iter_encoded
+from himecat.corpus.documents import Fields, iter_documents
+from himecat.embedding import JointSpace, Round
+from himecat.errors import UsageError
+from himecat.explain import DocumentExplanation, LabelExplanation, explain_label, explain_row
+from himecat.parallel import usable_threads
+from himecat.parameters import Settings
+from himecat.progress import Progress, silent
+
+
+class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Place documents on the paths of a category tree from a few labelled examples per leaf.
+
+    Parameters
+    ----------
+    taxonomy : path, mapping, Taxonomy, optional
+        The tree: a file of `parent child child ...` lines, a nested YAML or JSON file or mapping. Without
+        it, the tree is the one that the labels in the documents span.
+    metadata : sequence of str
+        The metadata fields of the documents.
+    ignore_metadata : sequence of str
+        Metadata fields to leave out of the joint space.
+    text, label_field, id_field
+        The other fields: one or several with text, the labels and the id.
+    preset : {"paper"}, optional
+        Where the hyperparameters below that are None take their values from.
+    min_count, max_tokens, dimension, samples, negatives, rate, scaled_steps, margin_hierarchy, margin_metadata, \
+    margin_words, use_hierarchy, use_metadata, beta, concentration, neighbours, real_share, classifier, epochs, \
+    batch_size, learning_rate, momentum, filter_widths, filter_maps, hidden
+        Hyperparameters; see :class:`himecat.parameters.Settings`.
+    min_confidence : float
+        A path is cut above the first node less probable than this.
+    allow_empty_leaves : bool
+        Go on when a leaf has no labelled document.
+    skip_bad : bool
+        Leave out documents that cannot be used, with a warning each, instead of refusing all of them.
+    random_state : int
+        The same number gives the same model, whatever the number of threads.
+    threads : int, optional
+        Threads to use; all that the process may use by default.
+    verbose : bool
+        Show progress.
+
+    Attributes
+    ----------
+    taxonomy_ : Taxonomy
+        The tree.
+    space_ : JointSpace
+        The vectors of labels, words, metadata values and training documents.
+    classes_ : list of tuple of str
+        The leaf paths, in the order of the columns of `predict_proba`.
+    classifier_ : TopDownClassifier
+        The flat classifiers.
+    settings_ : Settings
+        The hyperparameters that were used.
+    history_ : list of Round
+        The course of representation learning.
+    problems_ : Problems
+        Warnings and notes found in the input.
+
+    Examples
+    --------
+    >>> from himecat import HiMeCat
+    >>> documents = [{"text": "the striker scored a late goal"}, {"text": "a goal in the last match"},
+    ...              {"text": "parliament passed the budget law"}, {"text": "the minister defended the law"}]
+    >>> labels = ["sport", None, "politics", None]
+    >>> model = HiMeCat(min_count=1, dimension=16, samples=20_000, beta=30, neighbours=5, threads=1)
+    >>> model.fit(documents, labels).predict(["a late goal in the match"])
+    [('sport',)]
+    """
+
+    def __init__(
+        self,
+        taxonomy: Any = None,
+        metadata: Sequence[str] = (),
+        *,
+        ignore_metadata: Collection[str] = (),
+        text: str | Sequence[str] = "text",
+        label_field: str = "labels",
+        id_field: str = "id",
+        preset: str | None = None,
+        min_count: int | None = None,
+        max_tokens: int | None = None,
+        dimension: int | None = None,
+        samples: int | None = None,
+        negatives: int | None = None,
+        rate: float | None = None,
+        scaled_steps: bool | None = None,
+        margin_hierarchy: float | None = None,
+        margin_metadata: float | None = None,
+        margin_words: float | None = None,
+        use_hierarchy: bool | None = None,
+        use_metadata: bool | None = None,
+        beta: int | None = None,
+        concentration: float | None = None,
+        neighbours: int | None = None,
+        real_share: float | None = None,
+        classifier: str | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        filter_widths: Sequence[int] | None = None,
+        filter_maps: int | None = None,
+        hidden: int | None = None,
+        min_confidence: float = 0.0,
+        allow_empty_leaves: bool = False,
+        skip_bad: bool = False,
+        random_state: int = 0,
+        threads: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.metadata = metadata
+        self.ignore_metadata = ignore_metadata
+        self.text = text
+        self.label_field = label_field
+        self.id_field = id_field
+        self.preset = preset
+        self.min_count = min_count
+        self.max_tokens = max_tokens
+        self.dimension = dimension
+        self.samples = samples
+        self.negatives = negatives
+        self.rate = rate
+        self.scaled_steps = scaled_steps
+        self.margin_hierarchy = margin_hierarchy
+        self.margin_metadata = margin_metadata
+        self.margin_words = margin_words
+        self.use_hierarchy = use_hierarchy
+        self.use_metadata = use_metadata
+        self.beta = beta
+        self.concentration = concentration
+        self.neighbours = neighbours
+        self.real_share = real_share
+        self.classifier = classifier
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.filter_widths = filter_widths
+        self.filter_maps = filter_maps
+        self.hidden = hidden
+        self.min_confidence = min_confidence
+        self.allow_empty_leaves = allow_empty_leaves
+        self.skip_bad = skip_bad
+        self.random_state = random_state
+        self.threads = threads
+        self.verbose = verbose
+
+    taxonomy_: Taxonomy
+    space_: JointSpace
+    classifier_: TopDownClassifier
+    classes_: list[tuple[str, ...]]
+    settings_: Settings
+    history_: list[Round]
+    problems_: Problems
+
+    # -- fitting ---------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+        """Learn from documents, of which a few carry labels.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts, list of str, or Corpus
+            The documents, labelled and unlabelled: the unlabelled ones teach the space too.
+        y : sequence or Supervision, optional
+            The label of each document (a name, an `a/b/c` path or a list of names; None where unlabelled).
+            Without it the labels are read from the documents' label field.
+        progress : Progress, optional
+            Where progress is shown; by default on standard error if `verbose`.
+        """
+        settings = self._settings()
+        parameters.check_value("min_confidence", self.min_confidence)
+        if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
+            raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
+        shown = progress or (Progress() if self.verbose else silent())
+        material = training.read_material(
+            X,
+            y,
+            taxonomy=self.taxonomy,
+            fields=self._fields(),
+            min_count=settings.min_count,
+            max_tokens=settings.max_tokens,
+            allow_empty_leaves=self.allow_empty_leaves,
+            skip_bad=self.skip_bad,
+            progress=shown,
+        )
+        fitted = training.train(
+            material,
+            settings,
+            ignore_metadata=tuple(self.ignore_metadata),
+            seed=int(self.random_state),
+            threads=usable_threads(self.threads),
+            progress=shown,
+        )
+        self.settings_ = settings
+        self.problems_ = material.problems
+        self._take(fitted.space, fitted.classifier, fitted.history)
+        return self
+
+    def _take(self, space: JointSpace, classifier: TopDownClassifier, history: list[Round]) -> None:
+        self.space_ = space
+        self.classifier_ = classifier
+        self.history_ = history
+        self.taxonomy_ = space.taxonomy
+        self.classes_ = [space.taxonomy.path(leaf) for leaf in space.taxonomy.leaves]
+
+    def _settings(self) -> Settings:
+        given = {name: getattr(self, name) for name in parameters.NAMES}
+        return parameters.resolve(self.preset, given)
+
+    def _fields(self) -> Fields:
+        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
+        if isinstance(self.metadata, str):
+            raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
+        return Fields(text, tuple(self.metadata), self.label_field, self.id_field)
+
+    # -- using -----------------------------------------------------------------------------------------
+
+    def encode(self, X: Any) -> Corpus:
+        """Documents as the word and metadata ids of this model; what the model does not know is left out."""
+        check_is_fitted(self)
+        space = self.space_
+        if isinstance(X, Corpus):
+            return X.aligned(space.vocabulary, space.values)
+        problems = Problems()
+        documents = iter_documents(X, self._fields(), problems)
+        corpus = encode_documents(documents, space.vocabulary, space.values, self.settings_.max_tokens)
+        if not self.skip_bad:
+            problems.raise_errors()
+        return corpus
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
+        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
+        corpus = self.encode(X)
+        return self.classifier_.leaf_probabilities(
+            corpus.tokens, self.space_.words, threads=usable_threads(self.threads)
+        )
+
+    def assign(self, X: Any) -> Assignments:
+        """Path and per-level probabilities of every document; `min_confidence` may cut a path short."""
+        return assign(self._fitted_taxonomy(), self.predict_proba(X), self.min_confidence)
+
+    def predict(self, X: Any) -> list[tuple[str, ...]]:
+        """The path of every document, as names from level 1 down."""
+        return list(self.assign(X))
+
+    def iter_assignments(
+        self, X: Any, problems: Problems, batch_size: int = 4096
+    ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
+        """Place documents batch by batch: memory does not grow with their number.
+
+        Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
+        read, so that all errors are found.
+        """
+        check_is_fitted(self)
+        space = self.space_
+        batches = iter_encoded(
+            X, self._fields(), space.vocabulary, space.values, self.settings_.max_tokens, problems, batch_size
+        )
+        for origins, corpus in batches:
+            if self.skip_bad or not problems.has_errors:
+                yield origins, corpus, self.assign(corpus)
+
+    def transform(self, X: Any) -> npt.NDArray[np.float32]:
+        """Vectors of documents in the joint space: the direction of their words and metadata values."""
+        corpus = self.encode(X)
+        return self.space_.fold_in(corpus)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Leaf micro F1 of the predictions for documents with known labels."""
+        from himecat.metrics import score
+
+        taxonomy = self._fitted_taxonomy()
+        truth = np.array([taxonomy.find(label) for label in y], dtype=np.int64)
+        return float(score(taxonomy, truth, self.assign(X).nodes).leaf.micro)
+
+    def explain(
+        self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10
+    ) -> LabelExplanation | list[DocumentExplanation]:
+        """Say what lies nearest to a label, or what in each document speaks for where it was placed.
+
+        Parameters
+        ----------
+        label : str or sequence of str, optional
+            A label: its nearest words, metadata values and labels are returned. Together with `documents`:
+            explain the documents for this label instead of the predicted one.
+        documents : path, DataFrame, list of dicts or list of str, optional
+            Documents to explain.
+        top : int
+            How many of each.
+        """
+        taxonomy = self._fitted_taxonomy()
+        node = None if label is None else taxonomy.find(label)
+        if documents is None:
+            if node is None:
+                raise UsageError("explain needs a label, documents, or both.")
+            return explain_label(self.space_, node, top)
+        corpus = self.encode(documents)
+        placed = self.assign(corpus)
+        return [
+            DocumentExplanation(
+                placed.path(row),
+                placed.confidences(row),
+                explain_row(self.space_, corpus, row, int(placed.nodes[row]) if node is None else node, top),
+            )
+            for row in range(len(corpus))
+        ]
+
+    def synthesize(
+        self, label: str | Sequence[str], count: int = 5, seed: int | None = None
+    ) -> list[list[str]]:
+        """Make training documents for a category, as `fit` does, and return their words."""
+        return training.example_documents(
+            self.space_,
+            self._fitted_taxonomy().find(label),
+            self.settings_,
+            count,
+            int(self.random_state) if seed is None else seed,
+        )
+
+    def _fitted_taxonomy(self) -> Taxonomy:
+        check_is_fitted(self)
+        return self.taxonomy_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        tags.non_deterministic = False
+        tags.no_validation = True
+        return tags
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
+        from himecat.model_folder import save
+
+        check_is_fitted(self)
+        save(self, folder, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> HiMeCat:
+        """Read a model from a folder written by :meth:`save`."""
+        from himecat.model_folder import load
+
+        return load(cls, folder)

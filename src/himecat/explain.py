@@ -1,0 +1,145 @@
+"""What speaks for a label: of the label itself, and in one document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.corpus.columns import Corpus
+from himecat.embedding.space import JointSpace, Neighbour
+
+
+@dataclass(frozen=True)
+class LabelExplanation:
+    """The words, metadata values and labels nearest to a label.
+
+    Examples
+    --------
+    >>> LabelExplanation(("arts",), [Neighbour("word", "paint", 0.5)], {}, []).as_dict()["words"]
+    [{'name': 'paint', 'cosine': 0.5}]
+    """
+
+    path: tuple[str, ...]
+    words: list[Neighbour]
+    metadata: dict[str, list[Neighbour]]
+    labels: list[Neighbour]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+
+        def plain(found: Sequence[Neighbour]) -> list[dict[str, Any]]:
+            return [{"name": one.name, "cosine": round(one.cosine, 6)} for one in found]
+
+        return {
+            "path": list(self.path),
+            "words": plain(self.words),
+            "metadata": {kind: plain(found) for kind, found in self.metadata.items()},
+            "labels": plain(self.labels),
+        }
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A word or metadata value of a document and how much more it speaks for the label than for its siblings.
+
+    Examples
+    --------
+    >>> Evidence("word", "paint", 2, 0.31).count
+    2
+    """
+
+    kind: str
+    name: str
+    count: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class DocumentExplanation:
+    """Why a document was placed where it was: its path, confidence, and the evidence in it.
+
+    Examples
+    --------
+    >>> DocumentExplanation(("arts",), (0.8,), [Evidence("word", "paint", 2, 0.31)]).as_dict()["path"]
+    ['arts']
+    """
+
+    path: tuple[str, ...]
+    confidence: tuple[float, ...]
+    evidence: list[Evidence]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "path": list(self.path),
+            "confidence": list(self.confidence),
+            "evidence": [
+                {"kind": e.kind, "name": e.name, "count": e.count, "weight": round(e.weight, 6)}
+                for e in self.evidence
+            ],
+        }
+
+
+def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplanation:
+    """List what lies nearest to a label in the joint space.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy
+    >>> from himecat.corpus import Vocabulary
+    >>> axes = np.eye(3, dtype=np.float32)
+    >>> space = JointSpace(Taxonomy.from_paths([("a",), ("b",)]), axes, axes, axes[:0], {},
+    ...                    Vocabulary(("x", "y", "z"), np.ones(3, int)), {})
+    >>> explain_label(space, 1, 1).words
+    [Neighbour(kind='word', name='y', cosine=1.0)]
+    """
+    vector = space.labels[node]
+    own = space.taxonomy.title(node)
+    return LabelExplanation(
+        path=space.taxonomy.path(node),
+        words=space.nearest(vector, "word", count),
+        metadata={kind: space.nearest(vector, f"metadata:{kind}", count) for kind in space.metadata},
+        labels=[one for one in space.nearest(vector, "label", count + 1) if one.name != own][:count],
+    )
+
+
+def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: int = 10) -> list[Evidence]:
+    """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
+
+    The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times the
+    number of times it occurs. Where the walk stopped at the root there is nothing to speak for.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy, read_corpus
+    >>> corpus = read_corpus([{"text": "x x y"}])
+    >>> axes = np.eye(3, dtype=np.float32)
+    >>> space = JointSpace(Taxonomy.from_paths([("a",), ("b",)]), axes, axes[1:], axes[:0], {}, corpus.words, {})
+    >>> explain_row(space, corpus, 0, 1)
+    [Evidence(kind='word', name='x', count=2, weight=2.0)]
+    """
+    if node == 0:
+        return []
+    siblings = [other for other in space.taxonomy.children[space.taxonomy.parents[node]] if other != node]
+    direction: npt.NDArray[np.float32] = space.labels[node]
+    if siblings:
+        direction = direction - space.labels[siblings].mean(axis=0)
+    found: list[Evidence] = []
+    sources = [("word", corpus.tokens[row], space.words, space.vocabulary.names)]
+    for kind, vectors in space.metadata.items():
+        if kind in corpus.metadata:
+            values = corpus.metadata[kind].values[row]
+            sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
+    for kind, ids, vectors, names in sources:
+        distinct, counts = np.unique(ids, return_counts=True)
+        weights = (vectors[distinct] @ direction) * counts
+        found.extend(
+            Evidence(kind, names[i], int(n), float(w))
+            for i, n, w in zip(distinct.tolist(), counts, weights, strict=True)
+        )
+    found.sort(key=lambda e: (-e.weight, e.kind, e.name))
+    return [e for e in found[:count] if e.weight > 0]

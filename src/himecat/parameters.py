@@ -1,0 +1,155 @@
+"""Every hyperparameter with its range and its value in each preset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+from himecat.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The hyperparameters of a fit; the values here are the defaults.
+
+    Attributes
+    ----------
+    min_count, max_tokens : int
+        Words seen less often are left out; only the first words of a document are read.
+    dimension, samples, negatives, rate, scaled_steps
+        Joint representation learning: p, positive pairs drawn in all (None: from the size of the corpus),
+        corrupted pairs per positive one, first step size, whether steps shrink as a pair comes into place.
+    margin_hierarchy, margin_metadata, margin_words : float
+        Gamma of J_L and of the two parts of J_MC (labels and metadata values; words).
+    use_hierarchy, use_metadata : bool
+        Whether parent and child labels, and metadata values, take part. `ignore_metadata` of the estimator
+        leaves out single types.
+    beta, concentration, neighbours : int, float, int
+        Synthetic documents per category, kappa of their vectors, words nearest to such a vector.
+    real_share : float
+        Labelled documents are repeated until they make up this share of the synthetic ones.
+    classifier : str
+        Flat classifier at the inner nodes.
+    epochs, batch_size, learning_rate, momentum, filter_widths, filter_maps, hidden
+        Of the Kim-CNN.
+
+    Examples
+    --------
+    >>> Settings().dimension
+    100
+    """
+
+    min_count: int = 5
+    max_tokens: int = 300
+    dimension: int = 100
+    samples: int | None = None
+    negatives: int = 5
+    rate: float = 0.04
+    scaled_steps: bool = True
+    margin_hierarchy: float = 0.2
+    margin_metadata: float = 0.2
+    margin_words: float = 0.2
+    use_hierarchy: bool = True
+    use_metadata: bool = True
+    beta: int = 500
+    concentration: float = 150.0
+    neighbours: int = 50
+    real_share: float = 0.2
+    classifier: str = "kim-cnn"
+    epochs: int = 30
+    batch_size: int = 256
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    filter_widths: tuple[int, ...] = (2, 3, 4, 5)
+    filter_maps: int = 20
+    hidden: int = 20
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings as plain JSON values."""
+        return {**asdict(self), "filter_widths": list(self.filter_widths)}
+
+
+# What the paper says and, where it is silent, what its released code does; `samples` alone is smaller.
+PRESETS: Mapping[str, Settings] = {"default": Settings(), "paper": Settings(min_count=10)}
+
+_MOST = float("inf")
+# name -> (lowest, highest, whether the lowest itself is allowed)
+_RANGES: Mapping[str, tuple[float, float, bool]] = {
+    "min_count": (1, _MOST, True),
+    "max_tokens": (1, _MOST, True),
+    "dimension": (2, 4096, True),
+    "samples": (1, _MOST, True),
+    "negatives": (1, 1000, True),
+    "rate": (0, 1, False),
+    "margin_hierarchy": (0, 2, False),
+    "margin_metadata": (0, 2, False),
+    "margin_words": (0, 2, False),
+    "beta": (0, 1_000_000, True),
+    "concentration": (0, 1e6, False),
+    "neighbours": (1, _MOST, True),
+    "real_share": (0, 1000, True),
+    "epochs": (1, 100_000, True),
+    "batch_size": (1, _MOST, True),
+    "learning_rate": (0, 100, False),
+    "momentum": (0, 0.999, True),
+    "filter_maps": (1, 10_000, True),
+    "hidden": (1, 100_000, True),
+    "min_confidence": (0, 1, True),
+}
+_WHOLE = {f.name for f in fields(Settings) if f.type in ("int", "int | None")}
+_SWITCHES = {f.name for f in fields(Settings) if f.type == "bool"}
+NAMES = tuple(f.name for f in fields(Settings))
+
+
+def check_value(name: str, value: Any) -> Any:
+    """Return the value in its plain type, or say why it cannot be used.
+
+    Examples
+    --------
+    >>> check_value("beta", -1)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: beta must be at least 0, not -1.
+    """
+    if name in _SWITCHES:
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} must be True or False, not {value!r}.")
+        return value
+    if name == "filter_widths":
+        widths = tuple(value) if isinstance(value, (list, tuple)) else ()
+        if not widths or any(not isinstance(w, Integral) or isinstance(w, bool) or w < 1 for w in widths):
+            raise UsageError(f"filter_widths must be whole numbers of at least 1, not {value!r}.")
+        if len(set(widths)) < len(widths):
+            raise UsageError(f"filter_widths must differ from each other, not {value!r}.")
+        return tuple(int(w) for w in widths)
+    if name == "classifier":
+        if not isinstance(value, str):
+            raise UsageError(f"classifier must be the name of a flat classifier, not {value!r}.")
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} must be a number, not {value!r}.")
+    if name in _WHOLE and not (isinstance(value, Integral) or float(value).is_integer()):
+        raise UsageError(f"{name} must be a whole number, not {value!r}.")
+    low, high, reached = _RANGES[name]
+    if not (low <= value <= high) or (value == low and not reached):
+        floor = f"at least {low:g}" if reached else f"above {low:g}"
+        ceiling = "" if high == _MOST else f" and at most {high:g}"
+        raise UsageError(f"{name} must be {floor}{ceiling if value > high else ''}, not {value!r}.")
+    return int(value) if name in _WHOLE else float(value)
+
+
+def resolve(preset: str | None, given: Mapping[str, Any]) -> Settings:
+    """The preset's settings, with the values that were given in their place.
+
+    Examples
+    --------
+    >>> resolve("paper", {"beta": 100, "dimension": None}).beta
+    100
+    """
+    name = "default" if preset is None else preset
+    if name not in PRESETS:
+        raise UsageError(f"There is no preset {preset!r}; known are {', '.join(PRESETS)}.")
+    changes = {key: check_value(key, value) for key, value in given.items() if value is not None}
+    return replace(PRESETS[name], **changes)

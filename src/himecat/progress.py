@@ -1,0 +1,291 @@
+"""Showing how far long work has come: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Stage:
+    """One stretch of work with a beginning and an end; made by `Progress.stage`.
+
+    Attributes
+    ----------
+    title : str
+        What is done.
+    total : int or None
+        Number of steps; None where it is not known.
+    done : int
+        Number of steps taken.
+    note : str
+        What was last said beside the steps.
+
+    Examples
+    --------
+    >>> with silent().stage("Counting", total=3) as stage:
+    ...     for _ in range(3):
+    ...         stage.advance()
+    >>> stage.done
+    3
+    """
+
+    def __init__(self, title: str, total: int | None, display: _Display) -> None:
+        self.title = title
+        self.total = total
+        self.done = 0
+        self.note = ""
+        self.started = monotonic()
+        self._display = display
+        self._lock = threading.Lock()
+        self._open = True
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the stage began."""
+        return monotonic() - self.started
+
+    def advance(self, steps: int = 1, note: str | None = None) -> None:
+        """Say that more steps are done, from any thread; a `note` replaces the one before."""
+        with self._lock:
+            self.done += steps
+            if note is not None:
+                self.note = note
+            # A worker that is asked to stop may still report after the end.
+            if self._open:
+                self._display.advanced(self)
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._display.began(self)
+
+    def _end(self, finished: bool) -> None:
+        with self._lock:
+            self._open = False
+            self._display.ended(self, finished)
+
+
+class Progress:
+    """Tells people how far long work has come, on `stream`.
+
+    A terminal shows a bar per stage. Elsewhere every stage has a line when it begins and when it ends, and one
+    every five seconds in between. What cannot be shown never stops the work.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    stream : text stream, optional
+        Standard error by default, so that results can be piped.
+
+    Examples
+    --------
+    >>> progress = Progress(stream=sys.stdout)
+    >>> with progress.stage("Reading documents", total=2) as stage:
+    ...     stage.advance(2, note="1,200 words")
+    Reading documents ...
+    Reading documents: done in 0.0 s, 1,200 words
+    >>> progress.say("The tree has 3 levels.")
+    The tree has 3 levels.
+    """
+
+    def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
+        stream = sys.stderr if stream is None else stream
+        self._display: _Display
+        # There is no standard error where a program runs without a console.
+        if quiet or stream is None:
+            self._display = _Nothing()
+        elif _is_terminal(stream):
+            self._display = _OnTerminal(stream)
+        else:
+            self._display = _InLines(stream)
+
+    @contextmanager
+    def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
+        """Show a stretch of work while the block runs, also where Ctrl-C ends it.
+
+        Examples
+        --------
+        >>> with Progress(stream=sys.stdout).stage("Reading documents") as stage:
+        ...     raise KeyboardInterrupt
+        Traceback (most recent call last):
+        ...
+        KeyboardInterrupt
+        """
+        stage = Stage(title, total, self._display)
+        finished = False
+        try:
+            stage._begin()
+            yield stage
+            finished = True
+        finally:
+            stage._end(finished)
+
+    def say(self, sentence: str) -> None:
+        """Show a line of text, above the bars where there are any.
+
+        Examples
+        --------
+        >>> Progress(stream=sys.stdout).say("2 documents were left out.")
+        2 documents were left out.
+        """
+        self._display.say(sentence)
+
+
+def silent() -> Progress:
+    """A progress that shows nothing.
+
+    Examples
+    --------
+    >>> silent().say("Nobody hears this.")
+    """
+    return Progress(quiet=True)
+
+
+class _Display(Protocol):
+    """How stages are shown; the calls for one stage never overlap, those for several may."""
+
+    def began(self, stage: Stage) -> None: ...
+
+    def advanced(self, stage: Stage) -> None: ...
+
+    def ended(self, stage: Stage, finished: bool) -> None: ...
+
+    def say(self, sentence: str) -> None: ...
+
+
+class _Nothing:
+    def began(self, stage: Stage) -> None:
+        pass
+
+    def advanced(self, stage: Stage) -> None:
+        pass
+
+    def ended(self, stage: Stage, finished: bool) -> None:
+        pass
+
+    def say(self, sentence: str) -> None:
+        pass
+
+
+class _InLines:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._last_line: dict[Stage, float] = {}
+
+    def began(self, stage: Stage) -> None:
+        self._last_line[stage] = stage.started
+        self.say(f"{stage.title} ...")
+
+    def advanced(self, stage: Stage) -> None:
+        now = monotonic()
+        if now - self._last_line[stage] < SECONDS_BETWEEN_LINES:
+            return
+        self._last_line[stage] = now
+        if stage.total:
+            share = min(stage.done / stage.total, 1.0)
+            steps = f"{share:.0%} ({stage.done:,} of {stage.total:,})"
+        else:
+            steps = f"{stage.done:,} so far"
+        self.say(f"{stage.title}: {steps} after {stage.seconds:.0f} s{_behind_comma(stage.note)}")
+
+    def ended(self, stage: Stage, finished: bool) -> None:
+        self._last_line.pop(stage, None)
+        end = "done in" if finished else "stopped after"
+        self.say(f"{stage.title}: {end} {stage.seconds:.1f} s{_behind_comma(stage.note)}")
+
+    def say(self, sentence: str) -> None:
+        # Whoever read the lines may be gone; the work goes on.
+        with self._lock, suppress(OSError, ValueError):
+            self._stream.write(f"{sentence}\n")
+            self._stream.flush()
+
+
+class _OnTerminal:
+    """Bars of all stages that are open at once, in one block that is closed with the last of them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.RLock()
+        self._bars: Bars | None = None
+        self._tasks: dict[Stage, int] = {}
+
+    def began(self, stage: Stage) -> None:
+        with self._lock:
+            if self._bars is None:
+                self._bars = _make_bars(self._stream)
+                self._bars.start()
+            self._tasks[stage] = self._bars.add_task(stage.title, total=stage.total, note="")
+
+    def advanced(self, stage: Stage) -> None:
+        with self._lock:
+            if self._bars is not None:
+                self._bars.update(self._tasks[stage], completed=stage.done, note=stage.note)
+
+    def ended(self, stage: Stage, finished: bool) -> None:
+        with self._lock:
+            task = self._tasks.pop(stage, None)
+            if self._bars is None:
+                return
+            try:
+                if task is not None:
+                    if finished and stage.total is None:
+                        # A bar of unknown length would stay there as if it were still moving.
+                        self._bars.update(task, total=max(stage.done, 1), completed=max(stage.done, 1))
+                    self._bars.stop_task(task)
+            finally:
+                if not self._tasks:
+                    bars, self._bars = self._bars, None
+                    bars.stop()
+
+    def say(self, sentence: str) -> None:
+        with self._lock, suppress(OSError, ValueError):
+            if self._bars is not None:
+                self._bars.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+            else:
+                self._stream.write(f"{sentence}\n")
+                self._stream.flush()
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def _behind_comma(note: str) -> str:
+    return f", {note}" if note else ""
+
+
+def _make_bars(stream: TextIO) -> Bars:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=20),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+        console=Console(file=stream, force_terminal=True),
+        refresh_per_second=5,
+        # Standard output may be a file with results; only what would run through the bars is led around them.
+        redirect_stdout=False,
+        redirect_stderr=stream is sys.stderr,
+    )

@@ -1,0 +1,272 @@
+"""The way from raw input to a fitted model, one room after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, fit_top_down
+from himecat.corpus import Corpus, Problems, Supervision, Taxonomy
+from himecat.corpus.builder import load_corpus
+from himecat.corpus.documents import Fields
+from himecat.corpus.labels import leaves_without_labels, supervise
+from himecat.corpus.taxonomy_readers import infer_taxonomy, read_taxonomy
+from himecat.embedding import JointSpace, Round, count_steps, learn_vectors, space_from
+from himecat.errors import DataError, UsageError
+from himecat.parameters import Settings
+from himecat.progress import Progress
+from himecat.relations import relate
+from himecat.synthesis import synthesize
+
+# Streams of randomness, one per room.
+_SPACE, _SYNTHESIS, _CLASSIFIER = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything a fit learns from.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy, read_corpus
+    >>> few = Supervision(np.array([0]), np.array([1]))
+    >>> Material(read_corpus(["a fox"]), Taxonomy.from_paths([("x",), ("y",)]), few, Problems()).mean_length
+    2
+    """
+
+    corpus: Corpus
+    taxonomy: Taxonomy
+    supervision: Supervision
+    problems: Problems
+
+    @property
+    def mean_length(self) -> int:
+        """Known words of an average document, at least 1."""
+        return max(1, round(float(self.corpus.tokens.lengths.mean())))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What training gives."""
+
+    space: JointSpace
+    classifier: TopDownClassifier
+    history: list[Round]
+
+
+def read_material(
+    X: Any,
+    y: Any,
+    *,
+    taxonomy: Any,
+    fields: Fields,
+    min_count: int,
+    max_tokens: int,
+    allow_empty_leaves: bool,
+    skip_bad: bool,
+    progress: Progress,
+) -> Material:
+    """Read documents, tree and labels; every problem found is said, and errors stop here."""
+    problems = Problems()
+    labels: Mapping[int, object] = {}
+    if isinstance(X, Corpus):
+        corpus, place_of = X, _place_in_memory
+    else:
+        loaded = load_corpus(
+            X, fields, min_count=min_count, max_tokens=max_tokens, problems=problems, skip_bad=skip_bad
+        )
+        corpus, labels, places = loaded.corpus, loaded.labels, loaded.places
+        place_of = places.__getitem__
+        if y is not None and not isinstance(y, Supervision):
+            y = _without_skipped(y, len(corpus), loaded.skipped)
+    if isinstance(y, Supervision):
+        if taxonomy is None:
+            raise UsageError("A Supervision names nodes of a tree: pass the taxonomy too.")
+        tree = read_taxonomy(taxonomy, problems)
+        supervision = y
+    else:
+        if y is not None:
+            labels = _labels_by_row(y, len(corpus))
+        if not labels:
+            raise DataError(
+                f"No document carries labels in the field {fields.labels!r}: label about five documents of "
+                "each category."
+            )
+        tree = infer_taxonomy(labels.values()) if taxonomy is None else read_taxonomy(taxonomy, problems)
+        supervision = supervise(tree, labels, place_of, problems)
+        problems.raise_errors()
+    if tree.n_leaves < 2:
+        raise DataError(f"The tree has {tree.n_leaves} leaf: with fewer than 2 there is nothing to choose.")
+    _check_leaves(tree, supervision, allow_empty_leaves, problems)
+    if len(corpus.words) == 0:
+        raise DataError(
+            f"No word occurs {min_count} times in the {len(corpus)} documents: lower min_count (--min-count)."
+        )
+    if not corpus.metadata:
+        problems.note("", "No metadata fields were named: text alone is used.")
+    for problem in problems:
+        progress.say(f"{problem.severity}: {problem}")
+    return Material(corpus, tree, supervision, problems)
+
+
+def _place_in_memory(row: int) -> str:
+    return f"document {row}"
+
+
+def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> list[object]:
+    given = list(y)
+    if len(given) != n_rows + len(skipped):
+        raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
+    left_out = set(skipped)
+    return [label for position, label in enumerate(given) if position not in left_out]
+
+
+def _labels_by_row(y: Any, n_rows: int) -> dict[int, object]:
+    given = list(y)
+    if len(given) != n_rows:
+        raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
+
+    def missing(label: object) -> bool:
+        # NaN is what a DataFrame puts where nothing was.
+        if label is None or (isinstance(label, float) and np.isnan(label)):
+            return True
+        return isinstance(label, (str, list, tuple)) and len(label) == 0
+
+    return {row: label for row, label in enumerate(given) if not missing(label)}
+
+
+def _check_leaves(
+    tree: Taxonomy, supervision: Supervision, allow_empty_leaves: bool, problems: Problems
+) -> None:
+    without = leaves_without_labels(tree, supervision)
+    if not without:
+        return
+    names = ", ".join(tree.title(leaf) for leaf in without[:10]) + (", ..." if len(without) > 10 else "")
+    count = f"{len(without)} of {tree.n_leaves} leaves have" if len(without) > 1 else "One leaf has"
+    if len(without) == tree.n_leaves:
+        raise DataError("No leaf has a labelled document: label about five documents of each.")
+    if not allow_empty_leaves:
+        raise DataError(
+            f"{count} no labelled document: {names}. Label some, or allow it (allow_empty_leaves=True, "
+            "--allow-empty-leaves)."
+        )
+    problems.warning("", f"{count} no labelled document and will rarely be chosen: {names}.")
+
+
+def train(
+    material: Material,
+    settings: Settings,
+    *,
+    ignore_metadata: Collection[str],
+    seed: int,
+    threads: int,
+    progress: Progress,
+) -> Fitted:
+    """Learn the space, make documents, train the classifiers."""
+    corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
+    unknown = [kind for kind in ignore_metadata if kind not in corpus.metadata]
+    if unknown:
+        raise UsageError(f"ignore_metadata names {unknown[0]!r}, which is not among the metadata fields.")
+    used = [kind for kind in corpus.metadata if kind not in ignore_metadata] if settings.use_metadata else []
+    relations = relate(corpus, taxonomy, supervision, hierarchy=settings.use_hierarchy, metadata=used)
+    make = _maker(settings)
+    with progress.stage("Learning the joint space", total=count_steps(relations, settings.samples)) as stage:
+
+        def told(done: Round) -> None:
+            stage.advance(0, note=f"{done.pairs / done.seconds / 1e6:.1f} M pairs/s, {_objective(done)}")
+
+        trained = learn_vectors(
+            relations,
+            dimension=settings.dimension,
+            samples=settings.samples,
+            negatives=settings.negatives,
+            margins={
+                "hierarchy": settings.margin_hierarchy,
+                "label": settings.margin_metadata,
+                "metadata": settings.margin_metadata,
+                "word": settings.margin_words,
+            },
+            rate=settings.rate,
+            scaled_steps=settings.scaled_steps,
+            seed=_stream(seed, _SPACE),
+            threads=threads,
+            advance=stage.advance,
+            report=told,
+        )
+    space = space_from(trained, relations, corpus, taxonomy)
+    with progress.stage("Writing synthetic documents", total=taxonomy.n_leaves) as stage:
+        synthetic = synthesize(
+            taxonomy,
+            space.labels,
+            space.words,
+            beta=settings.beta,
+            length=material.mean_length,
+            concentration=settings.concentration,
+            neighbours=settings.neighbours,
+            seed=_stream(seed, _SYNTHESIS),
+            threads=threads,
+            advance=stage.advance,
+        )
+    choosing = sum(1 for node in taxonomy.inner if len(taxonomy.children[node]) > 1)
+    with progress.stage("Training the classifiers", total=choosing * settings.epochs) as stage:
+        classifier = fit_top_down(
+            taxonomy,
+            corpus.tokens.take(supervision.rows),
+            supervision,
+            synthetic,
+            space.words,
+            make,
+            real_share=settings.real_share,
+            seed=_stream(seed, _CLASSIFIER),
+            threads=threads,
+            advance=stage.advance,
+        )
+    return Fitted(space, classifier, trained.rounds)
+
+
+def _objective(done: Round) -> str:
+    return "objective " + ", ".join(
+        f"{name.removeprefix('metadata:')} {value:.4f}" for name, value in done.objective.items()
+    )
+
+
+def _stream(seed: int, purpose: int) -> int:
+    return int(np.random.SeedSequence([seed, purpose]).generate_state(1)[0])
+
+
+def _maker(settings: Settings) -> Callable[[], FlatClassifier]:
+    kind = classifier_class(settings.classifier)
+    if settings.classifier != "kim-cnn":
+        return kind
+    return lambda: kind(  # type: ignore[call-arg]
+        widths=settings.filter_widths,
+        maps=settings.filter_maps,
+        hidden=settings.hidden,
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        rate=settings.learning_rate,
+        momentum=settings.momentum,
+    )
+
+
+def example_documents(
+    space: JointSpace, node: int, settings: Settings, count: int, seed: int, length: int = 40
+) -> list[list[str]]:
+    """Words of `count` documents made for a category: from its leaves in turn, as Algorithm 1 mixes them."""
+    if count < 0:
+        raise UsageError(f"count must be at least 0, not {count}.")
+    made = synthesize(
+        space.taxonomy,
+        space.labels,
+        space.words,
+        beta=count,
+        length=length,
+        concentration=settings.concentration,
+        neighbours=settings.neighbours,
+        seed=_stream(seed, _SYNTHESIS),
+    )
+    names = space.vocabulary.names
+    return [[names[word] for word in made.of(node)[row].tolist()] for row in range(count)]

@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from himecat.corpus.builder import load_corpus
+from himecat.corpus.dataset import draw, open_dataset, true_nodes
+from himecat.corpus.documents import Fields
+from himecat.corpus.taxonomy_readers import read_taxonomy
+from himecat.errors import OutputError, UsageError
+from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
+from himecat.samples.desk import (
+    CHANGES_OF_SUBJECT,
+    CLOSINGS,
+    GENERIC_WISHES,
+    MIDDLES,
+    OPENINGS,
+    TOWN,
+)
+from himecat.samples.people import ROUTINE_TAGS, SETTING
+
+# Changes whenever the default sample does: update it only when that was meant.
+DEFAULT_SHA256 = "a54867ae6ab6354794a5bb7cbfa00359ad3d7cffc099a405c062fd3f9b30b7eb"
+
+Document = dict[str, Any]
+
+
+def digest(documents: Sequence[Document]) -> str:
+    return hashlib.sha256(json.dumps(documents, ensure_ascii=False).encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def letters() -> list[Document]:
+    return sample_documents()
+
+
+@pytest.fixture(scope="module")
+def leaves(letters: list[Document]) -> np.ndarray:
+    return np.array(["/".join(letter["labels"]) for letter in letters])
+
+
+# --- the same letters everywhere
+
+
+def test_default_sample_is_the_pinned_one(letters: list[Document]) -> None:
+    assert digest(letters) == DEFAULT_SHA256
+
+
+@pytest.mark.parametrize("hash_seed", ["1", "2"])
+def test_sample_does_not_depend_on_string_hashing(hash_seed: str) -> None:
+    code = (
+        "import hashlib, json; from himecat.samples import sample_documents; "
+        "print(hashlib.sha256(json.dumps(sample_documents(300, 5), ensure_ascii=False).encode()).hexdigest())"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.strip() == digest(sample_documents(300, 5))
+
+
+def test_seed_changes_the_letters_but_not_how_many_each_leaf_has(letters: list[Document]) -> None:
+    other = sample_documents(seed=1)
+    assert {letter["text"] for letter in letters}.isdisjoint(letter["text"] for letter in other)
+    assert Counter(tuple(letter["labels"]) for letter in letters) == Counter(
+        tuple(letter["labels"]) for letter in other
+    )
+
+
+# --- the tree
+
+
+def test_tree_is_uneven_and_has_an_only_child_and_repeated_names() -> None:
+    tree = sample_taxonomy()
+    depths = Counter(tree.depths[leaf] for leaf in tree.leaves)
+    assert depths == {1: 1, 2: 3, 3: 18}
+    assert [tree.title(node) for node in tree.inner if len(tree.children[node]) == 1] == ["homes/neighbours"]
+    twice = {name: [tree.title(node) for node in nodes] for name, nodes in tree.nodes_by_name.items()}
+    assert {name: places for name, places in twice.items() if len(places) > 1} == {
+        "repairs": ["streets/roads/repairs", "homes/council-homes/repairs"],
+        "permits": ["streets/parking/permits", "homes/building/permits"],
+    }
+
+
+# --- the letters
+
+
+def test_letters_have_unique_ids_and_texts_and_leaves_of_the_tree(letters: list[Document]) -> None:
+    tree = sample_taxonomy()
+    assert len(letters) == 1200
+    assert len({letter["id"] for letter in letters}) == 1200
+    assert len({letter["text"] for letter in letters}) == 1200
+    for letter in letters:
+        assert list(letter) == ["id", "text", *METADATA, "labels"]
+        node = tree.walk(letter["labels"])
+        assert node is not None
+        assert tree.is_leaf(node)
+
+
+def test_leaves_are_uneven(leaves: np.ndarray) -> None:
+    counts = Counter(leaves.tolist())
+    assert len(counts) == sample_taxonomy().n_leaves
+    assert min(counts.values()) == 25
+    assert max(counts.values()) == 122
+
+
+@pytest.mark.parametrize("n_documents", [22, 23, 176, 300, 2500])
+def test_any_size_covers_every_leaf(n_documents: int) -> None:
+    counts = Counter(tuple(letter["labels"]) for letter in sample_documents(n_documents, seed=3))
+    assert sum(counts.values()) == n_documents
+    assert len(counts) == 22
+    assert min(counts.values()) >= min(8, n_documents // 22)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_text_is_readable(seed: int) -> None:
+    for letter in sample_documents(seed=seed):
+        text = letter["text"]
+        assert text == " ".join(text.split())
+        assert not re.search(r"[{}<>|]", text), text
+        assert not re.search(r"\b[Aa] [aeio]|\b[Aa]n [^aeiouh]", text), text
+        assert not re.search(r"\b(\w+) \1\b|[,.?!][,.?!]| [,.?!]", text), text
+        sentences = re.split(r"(?<=[.?!]) ", text)
+        assert 2 <= len(sentences) <= 6, text
+        assert len(set(sentences)) == len(sentences), text
+        assert all(re.fullmatch(r"[A-Z].*[.?!]", sentence) for sentence in sentences), text
+        assert 30 <= len(text.split()) <= 90, text
+
+
+def all_templates() -> list[str]:
+    nodes = dict.fromkeys(node for line in TOWN.lines() for node in line)
+    own = [each for node in nodes for each in (*node.fact_templates, *node.wish_templates)]
+    return [*own, *OPENINGS, *MIDDLES, *GENERIC_WISHES, *CLOSINGS, *CHANGES_OF_SUBJECT]
+
+
+def test_templates_are_well_formed() -> None:
+    templates = all_templates()
+    assert len(set(templates)) == len(templates)
+    slots = {*SETTING, "street"}
+    for template in templates:
+        flat = re.sub(r"\{[^{}]*\}", "", template)
+        assert not re.search(r"[{}|]", flat), template
+        assert template[-1] in ".?", template
+        assert set(re.findall(r"<([^>]*)>", template)) <= slots, template
+        for choice in re.findall(r"\{([^{}]*)\}", template):
+            options = choice.split("|")
+            assert len(set(options)) == len(options), template
+            assert all(option == option.strip() != "" for option in options), template
+
+
+def sentence_pattern(template: str) -> str:
+    """A pattern for what a template can say."""
+
+    def literal(part: str) -> str:
+        return re.sub(r"<[a-z]+>", r"[^.?!]+", re.escape(part))
+
+    parts = re.split(r"\{([^{}]*)\}", template)
+    return "".join(
+        f"(?:{'|'.join(map(literal, part.split('|')))})" if place % 2 else literal(part)
+        for place, part in enumerate(parts)
+    )
+
+
+def test_half_of_the_text_says_nothing_of_the_subject(letters: list[Document]) -> None:
+    fillers = (*OPENINGS, *MIDDLES, *GENERIC_WISHES, *CLOSINGS, *CHANGES_OF_SUBJECT)
+    filler = re.compile("|".join(map(sentence_pattern, fillers)), re.IGNORECASE)
+    empty = words = only_filler = 0
+    for letter in letters[:400]:
+        sentences = re.split(r"(?<=[.?!]) ", letter["text"])
+        said = [sentence for sentence in sentences if not filler.fullmatch(sentence)]
+        total = len(letter["text"].split())
+        words += total
+        empty += total - sum(len(sentence.split()) for sentence in said)
+        only_filler += not said
+    assert 0.45 < empty / words < 0.6
+    assert 0.02 < only_filler / 400 < 0.07
+
+
+# --- the metadata
+
+
+def test_metadata_has_gaps(letters: list[Document]) -> None:
+    assert METADATA == ("senders", "tags")
+    for kind, missing in (("senders", 0.15), ("tags", 0.45)):
+        assert np.mean([not letter[kind] for letter in letters]) == pytest.approx(missing, abs=0.03)
+        for letter in letters:
+            assert len(set(letter[kind])) == len(letter[kind])
+            assert all(isinstance(value, str) and value for value in letter[kind])
+
+
+def test_regulars_write_often_and_mostly_about_one_leaf(letters: list[Document]) -> None:
+    about = defaultdict(Counter)
+    for letter in letters:
+        for sender in letter["senders"]:
+            about[sender]["/".join(letter["labels"])] += 1
+    regulars = [counts for counts in about.values() if counts.total() >= 3]
+    assert sum(counts.total() == 1 for counts in about.values()) > 50
+    assert len(regulars) > 80
+    assert max(counts.total() for counts in regulars) < 20
+    loyal = sum(max(counts.values()) for counts in regulars) / sum(counts.total() for counts in regulars)
+    assert 0.65 < loyal < 0.9
+
+
+def test_routine_tags_say_nothing(letters: list[Document]) -> None:
+    tagged = [letter for letter in letters if letter["tags"]]
+    share = {area.name: [0, 0] for area in TOWN.children}
+    for letter in tagged:
+        routine = any(tag in ROUTINE_TAGS for tag in letter["tags"])
+        share[letter["labels"][0]][0] += routine
+        share[letter["labels"][0]][1] += 1
+    overall = sum(with_tag for with_tag, _ in share.values()) / len(tagged)
+    for with_tag, total in share.values():
+        # Three standard errors of a share among so few letters.
+        assert with_tag / total == pytest.approx(overall, abs=3 * 0.5 / total**0.5)
+
+
+# --- how hard it is
+
+
+def accuracy(texts: list[str], leaves: np.ndarray, trained: np.ndarray) -> tuple[float, float]:
+    """Of leaves and of level 1, on the documents not trained on, for a flat classifier."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.svm import LinearSVC
+
+    words = TfidfVectorizer(sublinear_tf=True).fit_transform(texts)
+    found = LinearSVC(random_state=0).fit(words[trained], leaves[trained]).predict(words[~trained])
+    true = leaves[~trained]
+    areas = [(a.split("/")[0], b.split("/")[0]) for a, b in zip(found, true, strict=True)]
+    return float(np.mean(found == true)), float(np.mean([a == b for a, b in areas]))
+
+
+def test_few_labels_are_hard_and_metadata_and_hierarchy_help(
+    letters: list[Document], leaves: np.ndarray
+) -> None:
+    texts = [letter["text"] for letter in letters]
+    with_metadata = [
+        " ".join(
+            [letter["text"], *(re.sub(r"\W", "_", f"{kind} {v}") for kind in METADATA for v in letter[kind])]
+        )
+        for letter in letters
+    ]
+    plain, rich = [], []
+    for seed in range(5):
+        shown = np.array([path is not None for path in sample_split(letters, seed=seed)])
+        plain.append(accuracy(texts, leaves, shown))
+        rich.append(accuracy(with_metadata, leaves, shown))
+    leaf, area = np.mean(plain, axis=0)
+    assert 0.55 < leaf < 0.75
+    assert area > leaf + 0.08
+    assert np.mean(rich, axis=0)[0] > leaf + 0.02
+
+
+def test_many_labels_are_enough(letters: list[Document], leaves: np.ndarray) -> None:
+    trained = np.arange(len(letters)) % 5 != 0
+    leaf, _ = accuracy([letter["text"] for letter in letters], leaves, trained)
+    assert 0.85 < leaf < 0.95
+
+
+# --- what fit gets to see
+
+
+def test_split_shows_true_paths_of_a_few_per_leaf(letters: list[Document]) -> None:
+    labels = sample_split(letters, per_leaf=3, seed=4)
+    shown = [tuple(path) for path in labels if path is not None]
+    assert set(Counter(shown).values()) == {3}
+    assert len(set(shown)) == 22
+    assert all(path is None or path == letter["labels"] for path, letter in zip(labels, letters, strict=True))
+    assert labels == sample_split(letters, per_leaf=3, seed=4)
+    assert labels != sample_split(letters, per_leaf=3, seed=5)
+
+
+def test_split_leaves_one_document_to_test_with() -> None:
+    documents = [{"labels": ["a"]}, {"labels": ["a"]}, {"labels": ["b"]}]
+    assert Counter(path[0] for path in sample_split(documents) if path) == {"a": 1, "b": 1}
+    assert sample_split(documents, per_leaf=0) == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sample_documents(21), r"n_documents must be a whole number of at least 22.*found 21"),
+        (lambda: sample_documents(100.5), r"found 100\.5"),
+        (lambda: sample_documents(seed=None), r"seed must be a whole number, not None"),
+        (lambda: sample_split([], per_leaf=-1), r"per_leaf must be a whole number from 0 on; found -1"),
+    ],
+)
+def test_bad_arguments_are_named(call: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+# --- the files
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_sample(tmp_path_factory.mktemp("sample") / "letters")
+
+
+def read_lines(file: Path) -> list[Document]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_written_folder_is_a_dataset_with_the_same_tree_letters_and_draws(
+    folder: Path, letters: list[Document]
+) -> None:
+    dataset = open_dataset(folder)
+    assert dataset.taxonomy == sample_taxonomy()
+    assert dataset.metadata == METADATA
+    assert read_lines(dataset.documents) == letters
+    truth = true_nodes(dataset, load_corpus(dataset.documents, Fields(metadata=METADATA)))
+    for seed in range(3):
+        shown = sample_split(letters, seed=seed)
+        rows = [row for row, path in enumerate(shown) if path is not None]
+        assert draw(dataset, truth, seed).rows.tolist() == rows
+
+
+def test_yaml_and_lines_hold_the_same_tree(folder: Path) -> None:
+    assert read_taxonomy(folder / "taxonomy.yaml") == read_taxonomy(folder / "label_hier.txt")
+
+
+def test_only_labelled_documents_carry_labels_for_fit(folder: Path, letters: list[Document]) -> None:
+    documents = read_lines(folder / "documents.jsonl")
+    assert [document["labels"] or None for document in documents] == sample_split(letters)
+    for document, letter in zip(documents, letters, strict=True):
+        assert {**document, "labels": letter["labels"]} == letter
+
+
+def test_readme_names_every_file(folder: Path) -> None:
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    for file in folder.iterdir():
+        assert file.name == "README.md" or f"`{file.name}`" in text
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("keep")
+    (tmp_path / "file").write_text("keep")
+    for name in ("full", "file"):
+        with pytest.raises(OutputError, match=f"{name} exists already; name a new or an empty folder"):
+            write_sample(tmp_path / name)
+    assert (tmp_path / "full" / "mine.txt").read_text() == "keep"
+    (tmp_path / "empty").mkdir()
+    assert write_sample(tmp_path / "empty", n_documents=50, per_leaf=1).joinpath("corpus.jsonl").exists()
+
+
+def test_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Path.write_text
+
+    def full(self: Path, *args: Any, **options: Any) -> int:
+        if self.name == "doc_id.txt":
+            raise OSError(28, "No space left on device")
+        return written(self, *args, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OutputError, match=r"letters could not be written \(No space left on device\)"):
+        write_sample(tmp_path / "letters", n_documents=50)
+    assert list(tmp_path.iterdir()) == []
