@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -46,7 +47,7 @@ class Stage:
         self.note = ""
         self.started = monotonic()
         self._display = display
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._open = True
 
     @property
@@ -93,7 +94,7 @@ class Progress:
     >>> with progress.stage("Reading documents", total=2) as stage:
     ...     stage.advance(2, note="1,200 words")
     Reading documents ...
-    Reading documents: done in 0.0 s, 1,200 words
+    Reading documents: done in ... s, 1,200 words
     >>> progress.say("The tree has 3 levels.")
     The tree has 3 levels.
     """
@@ -111,15 +112,14 @@ class Progress:
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
-        """Show a stretch of work while the block runs, also where Ctrl-C ends it.
+        """Show a stretch of work while the block runs; a failure or Ctrl-C leaves the terminal clean.
 
         Examples
         --------
-        >>> with Progress(stream=sys.stdout).stage("Reading documents") as stage:
-        ...     raise KeyboardInterrupt
-        Traceback (most recent call last):
-        ...
-        KeyboardInterrupt
+        >>> with Progress(stream=sys.stdout).stage("Writing the model"):
+        ...     pass
+        Writing the model ...
+        Writing the model: done in ... s
         """
         stage = Stage(title, total, self._display)
         finished = False
@@ -177,10 +177,29 @@ class _Nothing:
         pass
 
 
-class _InLines:
+class _Patient:
+    """A stream that takes no offence when whoever read it is gone: the work goes on."""
+
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _InLines:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = _Patient(stream)
+        self._lock = threading.RLock()
         self._last_line: dict[Stage, float] = {}
 
     def began(self, stage: Stage) -> None:
@@ -205,8 +224,7 @@ class _InLines:
         self.say(f"{stage.title}: {end} {stage.seconds:.1f} s{_behind_comma(stage.note)}")
 
     def say(self, sentence: str) -> None:
-        # Whoever read the lines may be gone; the work goes on.
-        with self._lock, suppress(OSError, ValueError):
+        with self._lock:
             self._stream.write(f"{sentence}\n")
             self._stream.flush()
 
@@ -215,15 +233,16 @@ class _OnTerminal:
     """Bars of all stages that are open at once, in one block that is closed with the last of them."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream = _Patient(stream)
         self._lock = threading.RLock()
+        self._is_standard_error = stream is sys.stderr
         self._bars: Bars | None = None
-        self._tasks: dict[Stage, int] = {}
+        self._tasks: dict[Stage, TaskID] = {}
 
     def began(self, stage: Stage) -> None:
         with self._lock:
             if self._bars is None:
-                self._bars = _make_bars(self._stream)
+                self._bars = _make_bars(self._stream, self._is_standard_error)
                 self._bars.start()
             self._tasks[stage] = self._bars.add_task(stage.title, total=stage.total, note="")
 
@@ -249,9 +268,9 @@ class _OnTerminal:
                     bars.stop()
 
     def say(self, sentence: str) -> None:
-        with self._lock, suppress(OSError, ValueError):
+        with self._lock:
             if self._bars is not None:
-                self._bars.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+                self._bars.console.print(sentence, markup=False, emoji=False, highlight=False, soft_wrap=True)
             else:
                 self._stream.write(f"{sentence}\n")
                 self._stream.flush()
@@ -265,7 +284,7 @@ def _behind_comma(note: str) -> str:
     return f", {note}" if note else ""
 
 
-def _make_bars(stream: TextIO) -> Bars:
+def _make_bars(stream: _Patient, is_standard_error: bool) -> Bars:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -275,17 +294,22 @@ def _make_bars(stream: TextIO) -> Bars:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
+    from rich.table import Column
 
+    def at_least(width: int) -> Column:
+        return Column(min_width=width, no_wrap=True)
+
+    # On a narrow terminal the bar shrinks first, then the texts.
     return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=20),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}", markup=False),
-        console=Console(file=stream, force_terminal=True),
+        TextColumn("{task.description}", markup=False, table_column=at_least(10)),
+        BarColumn(bar_width=20, table_column=Column(min_width=4)),
+        TaskProgressColumn(table_column=at_least(4)),
+        TimeElapsedColumn(table_column=at_least(7)),
+        TimeRemainingColumn(compact=True, table_column=at_least(5)),
+        TextColumn("{task.fields[note]}", markup=False, table_column=at_least(0)),
+        console=Console(file=cast(TextIO, stream), force_terminal=True),
         refresh_per_second=5,
         # Standard output may be a file with results; only what would run through the bars is led around them.
         redirect_stdout=False,
-        redirect_stderr=stream is sys.stderr,
+        redirect_stderr=is_standard_error,
     )

@@ -73,13 +73,17 @@ def read_material(
     problems = Problems()
     labels: Mapping[int, object] = {}
     if isinstance(X, Corpus):
-        corpus, place_of = X, _place_in_memory
+        corpus = X
+        place_of: Callable[[int], str] = _place_in_memory
     else:
         loaded = load_corpus(
             X, fields, min_count=min_count, max_tokens=max_tokens, problems=problems, skip_bad=skip_bad
         )
-        corpus, labels, places = loaded.corpus, loaded.labels, loaded.places
-        place_of = places.__getitem__
+        corpus, labels = loaded.corpus, loaded.labels
+
+        def place_of(row: int) -> str:
+            return loaded.places[row]
+
         if y is not None and not isinstance(y, Supervision):
             y = _without_skipped(y, len(corpus), loaded.skipped)
     if isinstance(y, Supervision):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ def training_set(
     below_node = child_of[supervision.nodes]
     chosen = np.flatnonzero((below_node >= 0) & (real.lengths > 0))
     if len(chosen):
-        repeats = max(1, -(-int(round(real_share * n_synthetic)) // len(chosen)))
+        repeats = max(1, math.ceil(real_share * n_synthetic / len(chosen)))
         parts.append(real.take(np.tile(chosen, repeats)))
         targets.append(np.tile(below_node[chosen], repeats))
     return TrainingSet(Ragged.concatenate(parts), np.concatenate(targets), len(children))

@@ -40,8 +40,9 @@ def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, sc
     """One Riemannian step for the pair (anchor `a`, target `t`) against corrupted targets.
 
     Negatives move one after the other, then the target, and the anchor last. Returns the pair's objective,
-    the mean over the negatives of min(0, f - h - margin). With `scaled`, steps shrink as the spherical-text-embedding code does: the
-    closer a positive already is, the less it is pulled; the farther a negative, the less it is pushed.
+    the mean over the negatives of min(0, f - h - margin). With `scaled`, steps shrink as a pair comes into
+    place: the closer a positive already is, the less it is pulled; the farther a negative, the less it is
+    pushed.
     """
     p = anchors.shape[1]
     f = np.float32(0.0)

@@ -141,7 +141,8 @@ def train_block(
     Examples
     --------
     >>> anchors, block, totals = np.eye(2)[:1], np.eye(2), np.zeros((2, 2))
-    >>> train_block(anchors, block, [0], [0], [0, 1], [], [], 0, False, [1], [0.2, 0.2], 1, 0.1, 0.0, 3, 7, False, totals)
+    >>> train_block(anchors, block, [0], [0], [0, 1], [], [], 0, False, [1], [0.2, 0.2], 1, 0.1, 0.0, 3, 7,
+    ...             False, totals)
     >>> totals[0].tolist()
     [0.0, 3.0]
     """

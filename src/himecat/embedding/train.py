@@ -123,8 +123,8 @@ def pairs_per_pass(relations: Relations) -> int:
 
 
 def default_samples(relations: Relations) -> int:
-    """Pairs to draw when nothing is said: 25 passes over the words, at least 30 and at most 500 million pairs."""
-    return int(np.clip(25 * pairs_per_pass(relations), 30_000_000, 500_000_000))
+    """Pairs to draw when nothing is said: 50 passes over the words, at least 30 and at most 400 million pairs."""
+    return int(np.clip(50 * pairs_per_pass(relations), 30_000_000, 400_000_000))
 
 
 def count_rounds(relations: Relations, samples: int | None) -> int:

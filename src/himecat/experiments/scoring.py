@@ -73,5 +73,5 @@ def score_predictions(
     rows = np.flatnonzero(wanted & present)
     if not len(rows):
         raise DataError(f"{os.fspath(predictions)} has no prediction to score.")
-    nodes = np.array([assigned[loaded.corpus.ids[row]] for row in rows], dtype=np.int64)
+    nodes = np.array([assigned[loaded.corpus.ids[row]] for row in rows.tolist()], dtype=np.int64)
     return score(dataset.taxonomy, truth[rows], nodes), int((wanted & ~present).sum())

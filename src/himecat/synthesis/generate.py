@@ -98,7 +98,7 @@ def synthesize(
     *,
     beta: int = 500,
     length: int = 100,
-    concentration: float = 150.0,
+    concentration: float = 2000.0,
     neighbours: int = 50,
     seed: int = 0,
     threads: int = 1,

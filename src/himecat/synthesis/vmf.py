@@ -52,4 +52,4 @@ def estimate_concentration(vectors: npt.NDArray[np.floating]) -> float:
     p = vectors.shape[1]
     resultant = float(np.linalg.norm(np.mean(np.asarray(vectors, dtype=np.float64), axis=0)))
     resultant = min(resultant, 1.0 - 1e-12)
-    return resultant * (p - resultant**2) / (1.0 - resultant**2)
+    return float(resultant * (p - resultant**2) / (1.0 - resultant**2))
