@@ -47,15 +47,15 @@ def training_set(
     ([5, 6, 1, 2], [0, 1, 1, 0])
     """
     children = taxonomy.children[node]
-    child_of = np.full(len(taxonomy), -1, dtype=np.int64)
-    for position, child in enumerate(children):
-        for below in range(child, len(taxonomy)):
-            if child in taxonomy.lineages[below]:
-                child_of[below] = position
     parts = [synthetic.of(child) for child in children]
     targets = [np.full(len(part), position, dtype=np.int64) for position, part in enumerate(parts)]
     n_synthetic = sum(len(part) for part in parts)
-    below_node = child_of[supervision.nodes]
+    position_of = {child: position for position, child in enumerate(children)}
+    level = taxonomy.depths[node]
+    lineages = [taxonomy.lineages[known] for known in supervision.nodes.tolist()]
+    below_node = np.array(
+        [position_of.get(line[level], -1) if len(line) > level else -1 for line in lineages], dtype=np.int64
+    )
     chosen = np.flatnonzero((below_node >= 0) & (real.lengths > 0))
     if len(chosen):
         repeats = max(1, math.ceil(real_share * n_synthetic / len(chosen)))
