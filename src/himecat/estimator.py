@@ -42,7 +42,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Where the hyperparameters below that are None take their values from.
     min_count, max_tokens, dimension, samples, negatives, rate, scaled_steps, margin_hierarchy, margin_metadata, \
     margin_words, use_hierarchy, use_metadata, beta, concentration, neighbours, real_share, classifier, epochs, \
-    batch_size, learning_rate, momentum, filter_widths, filter_maps, hidden
+    batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
         Hyperparameters; see :class:`himecat.parameters.Settings`.
     min_confidence : float
         A path is cut above the first node less probable than this.
@@ -114,6 +114,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         classifier: str | None = None,
         epochs: int | None = None,
         batch_size: int | None = None,
+        min_steps: int | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         filter_widths: Sequence[int] | None = None,
@@ -152,6 +153,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.classifier = classifier
         self.epochs = epochs
         self.batch_size = batch_size
+        self.min_steps = min_steps
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.filter_widths = filter_widths
@@ -231,6 +233,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
+        if isinstance(self.ignore_metadata, str):
+            raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
         return Fields(text, tuple(self.metadata), self.label_field, self.id_field)
 
     # -- using -----------------------------------------------------------------------------------------
@@ -257,7 +261,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short."""
-        return assign(self._fitted_taxonomy(), self.predict_proba(X), self.min_confidence)
+        limit = parameters.check_value("min_confidence", self.min_confidence)
+        return assign(self._fitted_taxonomy(), self.predict_proba(X), limit)
 
     def predict(self, X: Any) -> list[tuple[str, ...]]:
         """The path of every document, as names from level 1 down."""
@@ -329,9 +334,10 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None
     ) -> list[list[str]]:
         """Make training documents for a category, as `fit` does, and return their words."""
+        node = self._fitted_taxonomy().find(label)
         return training.example_documents(
             self.space_,
-            self._fitted_taxonomy().find(label),
+            node,
             self.settings_,
             count,
             int(self.random_state) if seed is None else seed,

@@ -98,20 +98,20 @@ def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplana
     [Neighbour(kind='word', name='y', cosine=1.0)]
     """
     vector = space.labels[node]
-    own = space.taxonomy.title(node)
+    others = {space.taxonomy.title(0), space.taxonomy.title(node)}
     return LabelExplanation(
         path=space.taxonomy.path(node),
         words=space.nearest(vector, "word", count),
         metadata={kind: space.nearest(vector, f"metadata:{kind}", count) for kind in space.metadata},
-        labels=[one for one in space.nearest(vector, "label", count + 1) if one.name != own][:count],
+        labels=[one for one in space.nearest(vector, "label", count + 2) if one.name not in others][:count],
     )
 
 
 def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: int = 10) -> list[Evidence]:
     """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
 
-    The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times the
-    number of times it occurs. Where the walk stopped at the root there is nothing to speak for.
+    The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times
+    1 + ln(number of times it occurs), so that a common word does not win by being everywhere. Where the walk stopped at the root there is nothing to speak for.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: i
     >>> axes = np.eye(3, dtype=np.float32)
     >>> space = JointSpace(Taxonomy.from_paths([("a",), ("b",)]), axes, axes[1:], axes[:0], {}, corpus.words, {})
     >>> explain_row(space, corpus, 0, 1)
-    [Evidence(kind='word', name='x', count=2, weight=2.0)]
+    [Evidence(kind='word', name='x', count=2, weight=1.69...)]
     """
     if node == 0:
         return []
@@ -136,7 +136,7 @@ def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: i
             sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
     for kind, ids, vectors, names in sources:
         distinct, counts = np.unique(ids, return_counts=True)
-        weights = (vectors[distinct] @ direction) * counts
+        weights = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
         found.extend(
             Evidence(kind, names[i], int(n), float(w))
             for i, n, w in zip(distinct.tolist(), counts, weights, strict=True)

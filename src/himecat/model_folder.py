@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classify import TopDownClassifier, restore_classifier
+from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, restore_classifier
 from himecat.corpus import Problems, Taxonomy, Vocabulary
 from himecat.corpus.tokenizer import TOKENIZER_NAME
 from himecat.embedding import JointSpace, Round
-from himecat.errors import HimecatError, ModelFolderError
+from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.parameters import Settings
-from himecat.persistence import read_model, write_model
+from himecat.persistence import read_model, require_keys, write_model
+from himecat.persistence.layout import MODEL_FILE, WEIGHTS_FILE, damaged
 
 if TYPE_CHECKING:
     from himecat.estimator import HiMeCat
@@ -29,6 +30,16 @@ _KEPT = (
     "preset",
     "min_confidence",
     "random_state",
+)
+_KEYS = (
+    "parameters",
+    "settings",
+    "tokenizer",
+    "taxonomy",
+    "classifiers",
+    "history",
+    "metadata",
+    "vocabulary",
 )
 
 
@@ -73,52 +84,55 @@ def _plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, (int, float)):
         return value
-    return [_plain(item) for item in value]
+    # A set has no order of its own, and the same model should always give the same bytes.
+    items = sorted(value) if isinstance(value, (set, frozenset)) else value
+    return [_plain(item) for item in items]
 
 
 def load(kind: type[HiMeCat], folder: str | os.PathLike[str]) -> HiMeCat:
     """Read a fitted estimator."""
     document, arrays = read_model(folder)
+    require_keys(document, _KEYS, folder)
     try:
+        _check_known(document, folder)
         return _rebuild(kind, document, arrays)
+    except ModelFolderError:
+        raise
     except HimecatError as error:
-        raise ModelFolderError(f"{os.fspath(folder)} is damaged: {error}") from error
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise damaged(folder, MODEL_FILE, str(error).rstrip(".")) from error
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+        # PyTorch tells of weights that do not fit on several lines.
+        found = " ".join(str(error).split()) or type(error).__name__
+        raise damaged(folder, MODEL_FILE, f"it does not fit {WEIGHTS_FILE}: {found}") from error
+
+
+def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> None:
+    """Make sure that this version and this program have the parts that the model is made of."""
+    shown = os.path.join(os.fspath(folder), "")
+    if document["tokenizer"] != TOKENIZER_NAME:
         raise ModelFolderError(
-            f"{os.fspath(folder)} is damaged: model.json and weights.safetensors do not fit together "
-            f"({type(error).__name__}: {error}). Fit the model again."
-        ) from error
+            f"{shown} needs the tokenizer {document['tokenizer']!r}, which this himecat does not have: "
+            "pip install -U himecat."
+        )
+    for name in sorted({one["name"] for one in document["classifiers"]}):
+        try:
+            classifier_class(name)
+        except UsageError:
+            raise ModelFolderError(
+                f"{shown} needs the classifier {name!r}: register it with "
+                "himecat.classify.register_classifier before loading."
+            ) from None
 
 
 def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> HiMeCat:
-    if document["tokenizer"] != TOKENIZER_NAME:
-        raise ModelFolderError(
-            f"it needs the tokenizer {document['tokenizer']!r}, which this version does not have."
-        )
     tree = document["taxonomy"]
     taxonomy = Taxonomy(tree["names"], tree["parents"])
-    settings = Settings(
-        **{**document["settings"], "filter_widths": tuple(document["settings"]["filter_widths"])}
-    )
-    model = kind(taxonomy=taxonomy, **document["parameters"])
-    model.settings_ = settings
+    hyperparameters = {**document["settings"], "filter_widths": tuple(document["settings"]["filter_widths"])}
+    # With all values in place, a loaded model that is fitted again is fitted as it was.
+    model = kind(taxonomy=taxonomy, **document["parameters"], **hyperparameters)
+    model.settings_ = Settings(**hyperparameters)
     model.problems_ = Problems()
-    words = arrays["words"]
-    names = document["vocabulary"]
-    if len(names) != len(words) or len(arrays["labels"]) != len(taxonomy):
-        raise ValueError("the numbers of names and vectors differ")
-    space = JointSpace(
-        taxonomy=taxonomy,
-        labels=arrays["labels"],
-        words=words,
-        documents=np.zeros((0, words.shape[1]), dtype=np.float32),
-        metadata={value: arrays[f"metadata/{value}"] for value in document["metadata"]},
-        vocabulary=Vocabulary(tuple(names), arrays["word_counts"]),
-        values={
-            value: Vocabulary(tuple(listed), arrays[f"metadata_counts/{value}"])
-            for value, listed in document["metadata"].items()
-        },
-    )
+    space = _space(taxonomy, document, arrays)
     classifiers = {
         int(one["node"]): restore_classifier(
             one["name"],
@@ -127,6 +141,47 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
         )
         for one in document["classifiers"]
     }
+    _check_classifiers(taxonomy, classifiers)
     history = [Round(done["pairs"], done["objective"], done["seconds"]) for done in document["history"]]
     model._take(space, TopDownClassifier(taxonomy, classifiers), history)
     return model
+
+
+def _space(taxonomy: Taxonomy, document: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> JointSpace:
+    dimension = arrays["words"].shape[1]
+
+    def vectors(array: str, count: int) -> npt.NDArray[np.float32]:
+        found = arrays[array]
+        if found.shape != (count, dimension) or found.dtype != np.float32:
+            raise ValueError(
+                f"{array!r} should hold {count} x {dimension} float32, not "
+                f"{' x '.join(map(str, found.shape))} {found.dtype}"
+            )
+        return found
+
+    def vocabulary(names: list[str], counts: str) -> Vocabulary:
+        if arrays[counts].shape != (len(names),):
+            raise ValueError(f"{counts!r} should hold {len(names)} numbers, not {arrays[counts].size}")
+        return Vocabulary(tuple(names), arrays[counts])
+
+    metadata: dict[str, list[str]] = document["metadata"]
+    return JointSpace(
+        taxonomy=taxonomy,
+        labels=vectors("labels", len(taxonomy)),
+        words=vectors("words", len(document["vocabulary"])),
+        documents=np.zeros((0, dimension), dtype=np.float32),
+        metadata={value: vectors(f"metadata/{value}", len(names)) for value, names in metadata.items()},
+        vocabulary=vocabulary(document["vocabulary"], "word_counts"),
+        values={value: vocabulary(names, f"metadata_counts/{value}") for value, names in metadata.items()},
+    )
+
+
+def _check_classifiers(taxonomy: Taxonomy, classifiers: dict[int, FlatClassifier]) -> None:
+    choosing = {node: len(taxonomy.children[node]) for node in taxonomy.inner}
+    choosing = {node: count for node, count in choosing.items() if count > 1}
+    if set(choosing) != set(classifiers):
+        raise ValueError("the classifiers do not stand at the nodes of the tree that need one")
+    for node, count in choosing.items():
+        # A plug-in need not say how many classes it has; it is then checked when it is used.
+        if getattr(classifiers[node], "n_classes", count) != count:
+            raise ValueError(f"the classifier at {taxonomy.title(node)!r} is not made for {count} children")

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from numbers import Integral
 from typing import TypeVar
 
 from himecat.errors import UsageError
@@ -45,9 +46,9 @@ def usable_threads(threads: int | None) -> int:
             return len(os.sched_getaffinity(0))
         except AttributeError:  # not on every platform
             return os.cpu_count() or 1
-    if threads < 1:
-        raise UsageError(f"threads must be at least 1, not {threads}.")
-    return threads
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or threads < 1:
+        raise UsageError(f"threads must be a whole number of at least 1, not {threads!r}.")
+    return int(threads)
 
 
 def _single_threaded_blas() -> None:

@@ -12,7 +12,7 @@ from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class
 from himecat.corpus import Corpus, Problems, Supervision, Taxonomy
 from himecat.corpus.builder import load_corpus
 from himecat.corpus.documents import Fields
-from himecat.corpus.labels import leaves_without_labels, supervise
+from himecat.corpus.labels import label_names, leaves_without_labels, supervise
 from himecat.corpus.taxonomy_readers import infer_taxonomy, read_taxonomy
 from himecat.embedding import JointSpace, Round, count_steps, learn_vectors, space_from
 from himecat.errors import DataError, UsageError
@@ -71,6 +71,8 @@ def read_material(
 ) -> Material:
     """Read documents, tree and labels; every problem found is said, and errors stop here."""
     problems = Problems()
+    # Before the documents: the tree is small, and a fault in it should not wait for them.
+    given_tree = None if taxonomy is None else read_taxonomy(taxonomy, problems)
     labels: Mapping[int, object] = {}
     if isinstance(X, Corpus):
         corpus = X
@@ -87,10 +89,10 @@ def read_material(
         if y is not None and not isinstance(y, Supervision):
             y = _without_skipped(y, len(corpus), loaded.skipped)
     if isinstance(y, Supervision):
-        if taxonomy is None:
+        if given_tree is None:
             raise UsageError("A Supervision names nodes of a tree: pass the taxonomy too.")
-        tree = read_taxonomy(taxonomy, problems)
-        supervision = y
+        tree, supervision = given_tree, y
+        _check_supervision(supervision, len(corpus), tree)
     else:
         if y is not None:
             labels = _labels_by_row(y, len(corpus))
@@ -99,7 +101,7 @@ def read_material(
                 f"No document carries labels in the field {fields.labels!r}: label about five documents of "
                 "each category."
             )
-        tree = infer_taxonomy(labels.values()) if taxonomy is None else read_taxonomy(taxonomy, problems)
+        tree = given_tree or _spanned_tree(labels, place_of, problems)
         supervision = supervise(tree, labels, place_of, problems)
         problems.raise_errors()
     if tree.n_leaves < 2:
@@ -107,13 +109,30 @@ def read_material(
     _check_leaves(tree, supervision, allow_empty_leaves, problems)
     if len(corpus.words) == 0:
         raise DataError(
-            f"No word occurs {min_count} times in the {len(corpus)} documents: lower min_count (--min-count)."
+            f"No word occurs {min_count} times or more in the {len(corpus)} documents: add documents, or lower "
+            f"min_count (--set min_count={max(1, min_count // 2)})."
         )
+    _check_labelled_words(corpus, supervision, problems)
     if not corpus.metadata:
         problems.note("", "No metadata fields were named: text alone is used.")
     for problem in problems:
         progress.say(f"{problem.severity}: {problem}")
+    if problems.hidden("warning"):
+        progress.say(f"warning: ... and {problems.hidden('warning')} more.")
     return Material(corpus, tree, supervision, problems)
+
+
+def _spanned_tree(
+    labels: Mapping[int, object], place_of: Callable[[int], str], problems: Problems
+) -> Taxonomy:
+    """The tree that the labels span; what is no label at all is told with its place."""
+    for row, label in labels.items():
+        try:
+            label_names(label)
+        except DataError as error:
+            problems.error(place_of(row), str(error))
+    problems.raise_errors()
+    return infer_taxonomy(labels.values())
 
 
 def _place_in_memory(row: int) -> str:
@@ -133,13 +152,30 @@ def _labels_by_row(y: Any, n_rows: int) -> dict[int, object]:
     if len(given) != n_rows:
         raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
 
-    def missing(label: object) -> bool:
-        # NaN is what a DataFrame puts where nothing was.
-        if label is None or (isinstance(label, float) and np.isnan(label)):
-            return True
-        return isinstance(label, (str, list, tuple)) and len(label) == 0
+    return {row: label for row, label in enumerate(given) if not _is_missing(label)}
 
-    return {row: label for row, label in enumerate(given) if not missing(label)}
+
+def _is_missing(label: object) -> bool:
+    # NaN and NA are what a DataFrame puts where nothing was; pandas need not be imported to know them.
+    if label is None or type(label).__name__ == "NAType":
+        return True
+    if isinstance(label, (float, np.floating)):
+        return bool(np.isnan(label))
+    if isinstance(label, str):
+        return not label.strip()
+    return isinstance(label, (list, tuple, np.ndarray)) and len(label) == 0
+
+
+def _check_supervision(supervision: Supervision, n_rows: int, tree: Taxonomy) -> None:
+    rows, nodes = supervision.rows, supervision.nodes
+    if len(rows) != len(nodes):
+        raise UsageError(f"The Supervision names {len(rows)} documents but {len(nodes)} nodes.")
+    for found, first, end, what in ((rows, 0, n_rows, "document"), (nodes, 1, len(tree), "node")):
+        outside = found[(found < first) | (found >= end)]
+        if len(outside):
+            raise UsageError(
+                f"The Supervision names the {what} {outside[0]}, but they go from {first} to {end - 1}."
+            )
 
 
 def _check_leaves(
@@ -158,6 +194,19 @@ def _check_leaves(
             "--allow-empty-leaves)."
         )
     problems.warning("", f"{count} no labelled document and will rarely be chosen: {names}.")
+
+
+def _check_labelled_words(corpus: Corpus, supervision: Supervision, problems: Problems) -> None:
+    """Words are what a labelled document teaches with."""
+    silent = int((corpus.tokens.lengths[supervision.rows] == 0).sum())
+    if silent == len(supervision):
+        raise DataError(
+            "No labelled document has a word that occurs often enough: label others, or lower min_count "
+            "(--min-count)."
+        )
+    if silent:
+        count = "One labelled document has" if silent == 1 else f"{silent} labelled documents have"
+        problems.warning("", f"{count} no word that occurs often enough to learn from.")
 
 
 def train(
@@ -180,7 +229,11 @@ def train(
     with progress.stage("Learning the joint space", total=count_steps(relations, settings.samples)) as stage:
 
         def told(done: Round) -> None:
-            stage.advance(0, note=f"{done.pairs / done.seconds / 1e6:.1f} M pairs/s, {_objective(done)}")
+            # Short, so that the bar keeps its place on a narrow terminal; `history_` has every relation's.
+            objective = sum(done.objective.values())
+            stage.advance(
+                0, note=f"{done.pairs / done.seconds / 1e6:.1f} M pairs/s, objective {objective:.3f}"
+            )
 
         trained = learn_vectors(
             relations,
@@ -231,12 +284,6 @@ def train(
     return Fitted(space, classifier, trained.rounds)
 
 
-def _objective(done: Round) -> str:
-    return "objective " + ", ".join(
-        f"{name.removeprefix('metadata:')} {value:.4f}" for name, value in done.objective.items()
-    )
-
-
 def _stream(seed: int, purpose: int) -> int:
     return int(np.random.SeedSequence([seed, purpose]).generate_state(1)[0])
 
@@ -251,6 +298,7 @@ def _maker(settings: Settings) -> Callable[[], FlatClassifier]:
         hidden=settings.hidden,
         epochs=settings.epochs,
         batch_size=settings.batch_size,
+        min_steps=settings.min_steps,
         rate=settings.learning_rate,
         momentum=settings.momentum,
     )
@@ -262,6 +310,8 @@ def example_documents(
     """Words of `count` documents made for a category: from its leaves in turn, as Algorithm 1 mixes them."""
     if count < 0:
         raise UsageError(f"count must be at least 0, not {count}.")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, not {seed}.")
     made = synthesize(
         space.taxonomy,
         space.labels,

@@ -8,6 +8,7 @@ gradient of a maximum reaches only the window that won it. `_plain.py` is the te
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -148,6 +149,8 @@ class KimCNN:
         Units of the dense layer before the softmax.
     epochs, batch_size : int
         Passes over the training set and documents per step.
+    min_steps : int
+        A small training set is passed over more often, until this many steps are done.
     rate, momentum : float
         Of stochastic gradient descent.
 
@@ -170,6 +173,7 @@ class KimCNN:
         hidden: int = 20,
         epochs: int = 30,
         batch_size: int = 256,
+        min_steps: int = 0,
         rate: float = 0.1,
         momentum: float = 0.9,
     ) -> None:
@@ -178,6 +182,7 @@ class KimCNN:
         self.hidden = hidden
         self.epochs = epochs
         self.batch_size = batch_size
+        self.min_steps = min_steps
         self.rate = rate
         self.momentum = momentum
         self.n_classes = 0
@@ -202,7 +207,9 @@ class KimCNN:
         vectors = torch.from_numpy(np.ascontiguousarray(words))
         targets = torch.from_numpy(training.targets)
         distinct_words = _Distinct(len(words))
-        for _ in range(self.epochs):
+        batches = math.ceil(len(training) / self.batch_size)
+        passes = max(self.epochs, math.ceil(self.min_steps / max(1, batches)))
+        for done in range(1, passes + 1):
             order = rng.permutation(len(training))
             for start in range(0, len(order), self.batch_size):
                 if stop_requested():
@@ -216,7 +223,8 @@ class KimCNN:
                 loss.backward()
                 optimiser.step()
             if advance is not None:
-                advance(1)
+                # Whatever the number of passes, progress is told in epochs.
+                advance(done * self.epochs // passes - (done - 1) * self.epochs // passes)
 
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""
@@ -242,6 +250,7 @@ class KimCNN:
             "hidden": self.hidden,
             "epochs": self.epochs,
             "batch_size": self.batch_size,
+            "min_steps": self.min_steps,
             "rate": self.rate,
             "momentum": self.momentum,
         }

@@ -52,6 +52,11 @@ class MeanLogistic:
         self.weights = np.zeros((0, 0), dtype=np.float32)
         self.bias = np.zeros(0, dtype=np.float32)
 
+    @property
+    def n_classes(self) -> int:
+        """Number of children to choose among."""
+        return len(self.bias)
+
     def fit(
         self,
         training: TrainingSet,
@@ -61,22 +66,25 @@ class MeanLogistic:
         advance: Callable[[int], None] | None = None,
     ) -> None:
         """Fit on documents; the solver is deterministic, the seed is not needed."""
-        from sklearn.linear_model import LogisticRegression
-
-        found = LogisticRegression(C=self.c, max_iter=500).fit(
-            mean_vectors(training.documents, words), training.targets
-        )
-        # A child without a single training document keeps a score that never wins.
+        seen = np.unique(training.targets)
         self.weights = np.zeros((words.shape[1], training.n_classes), dtype=np.float32)
+        # A child without a single training document keeps a score that never wins, unless there is no other.
         self.bias = np.full(training.n_classes, -1e9, dtype=np.float32)
-        if len(found.classes_) == 2:
-            low, high = found.classes_
-            self.weights[:, high], self.bias[high] = found.coef_[0], found.intercept_[0]
-            self.bias[low] = 0.0
-        else:
-            self.weights[:, found.classes_], self.bias[found.classes_] = found.coef_.T, found.intercept_
+        self.bias[seen] = 0.0
+        if len(seen) > 1:
+            self._solve(mean_vectors(training.documents, words), training.targets)
         if advance is not None:
             advance(1)
+
+    def _solve(self, vectors: FloatArray, targets: npt.NDArray[np.int64]) -> None:
+        from sklearn.linear_model import LogisticRegression
+
+        found = LogisticRegression(C=self.c, max_iter=500).fit(vectors, targets)
+        if len(found.classes_) == 2:
+            high = found.classes_[1]
+            self.weights[:, high], self.bias[high] = found.coef_[0], found.intercept_[0]
+        else:
+            self.weights[:, found.classes_], self.bias[found.classes_] = found.coef_.T, found.intercept_
 
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""

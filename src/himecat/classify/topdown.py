@@ -12,6 +12,7 @@ import numpy.typing as npt
 from himecat.classify.protocol import FlatClassifier, FloatArray, TrainingSet
 from himecat.corpus.columns import Ragged, Supervision
 from himecat.corpus.taxonomy import Taxonomy
+from himecat.errors import UsageError
 from himecat.parallel import run_all
 from himecat.synthesis import SyntheticDocuments
 
@@ -111,6 +112,11 @@ class TopDownClassifier:
             choice: npt.NDArray[np.floating] = np.ones((len(documents), 1))
             if node in self.classifiers:
                 choice = self.classifiers[node].predict_proba(documents, words)
+                if choice.shape != (len(documents), len(children)):
+                    raise UsageError(
+                        f"The classifier {self.classifiers[node].name!r} at {taxonomy.title(node)!r} gave an array "
+                        f"of shape {choice.shape} for {len(documents)} documents and {len(children)} children."
+                    )
             at_node[:, children] = at_node[:, [node]] * choice
         leaves = at_node[:, list(taxonomy.leaves)]
         return np.asarray(leaves / leaves.sum(axis=1, keepdims=True), dtype=np.float32)

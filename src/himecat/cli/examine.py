@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Any
 
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import method_arguments, names, write_json
+from himecat.cli.options import method_arguments, names, printable, write_json
 from himecat.errors import UsageError
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("demo"),
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write.", rich_help_panel=o.OUTPUT),
+    ] = Path("demo"),
     preset: o.Preset = None,
     seed: o.Seed = 0,
     threads: o.Threads = None,
@@ -26,31 +30,46 @@ def demo(
     Example: `himecat demo -o demo`
     """
     arguments = method_arguments(preset, False, False, None, settings)
-    from himecat.experiments.demo import run_demo
+    from himecat.experiments.demo import a_leaf, run_demo
     from himecat.progress import Progress
+    from himecat.samples import METADATA
 
     progress = Progress(quiet=quiet)
     scores = run_demo(output, arguments, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
     from himecat.cli.place import show_scores
 
     show_scores(scores)
-    progress.say(f"Look at {output / 'report.html'}; the model is in {output / 'model'}.")
+    model, documents, tree = (quote(str(output / n)) for n in ("model", "documents.jsonl", "taxonomy.yaml"))
     progress.say(
-        f"Try: himecat explain {output / 'model'} bees, or "
-        f"himecat fit {output / 'documents.jsonl'} --taxonomy {output / 'taxonomy.yaml'} -o my-model"
+        f"Look at {output / 'report.html'}. Then try:\n"
+        f"  himecat explain {model} {a_leaf()}\n"
+        f"  himecat predict {model} {documents} -o predictions.jsonl\n"
+        f"  himecat fit {documents} --taxonomy {tree} --metadata {','.join(METADATA)} -o model"
     )
 
 
 def check(
-    documents: Annotated[Path, typer.Argument(help="A file of documents, or a dataset folder.")],
+    documents: Annotated[
+        Path, typer.Argument(metavar="DOCS", help="A file of documents, or a dataset folder.")
+    ],
     taxonomy: o.Tree = None,
     metadata: o.Metadata = None,
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
-    min_count: Annotated[int, typer.Option(min=1, help="Words seen less often are left out.")] = 5,
     skip_bad: o.SkipBad = False,
+    allow_empty_leaves: o.AllowEmpty = False,
+    min_count: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Words seen less often are left out.", rich_help_panel=o.METHOD
+        ),
+    ] = 5,
     json: o.Json = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", metavar="", help="Show errors only.", rich_help_panel=o.OUTPUT),
+    ] = False,
 ) -> None:
     """Look over documents, tree and labels before any training. Exit code 2 if something has to change.
 
@@ -60,24 +79,42 @@ def check(
     from himecat.corpus.documents import Fields
 
     fields = Fields(tuple(names(text)), tuple(names(metadata)), labels, id_field)
-    report = look_over(documents, taxonomy, fields, min_count=min_count, skip_bad=skip_bad)
+    report = look_over(
+        documents,
+        taxonomy,
+        fields,
+        min_count=min_count,
+        skip_bad=skip_bad,
+        allow_empty_leaves=allow_empty_leaves,
+    )
     if json is not None:
         write_json(json, report.as_dict())
-    if json is None or str(json) != "-":
+    if not quiet and str(json) != o.STDOUT:
         from rich.console import Console
 
         from himecat.corpus.check import render
 
-        render(report, Console())
-    if report.problems.has_errors:
-        raise typer.Exit(2)
+        # The errors follow on standard error, as those of every command.
+        render(report, Console(), errors=False)
+    report.raise_errors()
 
 
 def explain(
     model: o.Model,
-    label: Annotated[str | None, typer.Argument(help="A category: its name, or its path a/b/c.")] = None,
-    documents: Annotated[Path | None, typer.Option(help="Explain where these documents were placed.")] = None,
-    top: Annotated[int, typer.Option(min=1, help="How many of each.")] = 10,
+    label: Annotated[
+        str | None, typer.Argument(metavar="LABEL", help="A category: its name, or its path a/b/c.")
+    ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DOCS",
+            help="Say what in these documents speaks for their category (or for LABEL).",
+            rich_help_panel=o.INPUT,
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="How many of each.", rich_help_panel=o.OUTPUT)
+    ] = 10,
     json: o.Json = None,
 ) -> None:
     """Show what lies nearest to a category, or what in documents speaks for theirs.
@@ -89,56 +126,92 @@ def explain(
     from himecat.estimator import HiMeCat
     from himecat.explain import LabelExplanation
 
-    found = HiMeCat.load(model).explain(label, documents=documents, top=top)
-    if json is not None:
-        plain = found.as_dict() if isinstance(found, LabelExplanation) else [one.as_dict() for one in found]
-        write_json(json, plain)
-    if json is None or str(json) != "-":
-        _show(found)
-
-
-def _show(found: object) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
-    from himecat.explain import LabelExplanation
-
-    console = Console(highlight=False)
+    fitted = HiMeCat.load(model)
+    # Encoded here, because the explanations do not tell the ids.
+    corpus = None if documents is None else fitted.encode(documents)
+    found = fitted.explain(label, documents=corpus, top=top)
     if isinstance(found, LabelExplanation):
-        console.print(f"[bold]{escape('/'.join(found.path))}[/bold]")
-        rows = [("words", found.words), *found.metadata.items(), ("categories", found.labels)]
-        for title, neighbours in rows:
-            listed = ", ".join(f"{one.name} {one.cosine:.2f}" for one in neighbours)
-            console.print(f"[bold]{escape(title)}[/bold]  {escape(listed)}", soft_wrap=False)
+        plain: Any = found.as_dict()
+    else:
+        assert corpus is not None
+        plain = [{"id": name, **one.as_dict()} for name, one in zip(corpus.ids, found, strict=True)]
+    if json is not None:
+        write_json(json, plain)
+    if str(json) == o.STDOUT:
         return
-    assert isinstance(found, list)
-    for position, one in enumerate(found):
-        sure = ", ".join(f"{value:.2f}" for value in one.confidence)
+    if isinstance(plain, dict):
+        _show_label(plain)
+    else:
+        _show_documents(plain)
+
+
+def _show_label(plain: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = Table.grid(padding=(0, 2))
+    for title, found in [("words", plain["words"]), *plain["metadata"].items(), ("labels", plain["labels"])]:
+        listed = ", ".join(f"{printable(one['name'])} {one['cosine']:.2f}" for one in found)
+        rows.add_row(Text(printable(title), style="bold"), Text(listed or "none"))
+    console = Console()
+    console.print(Text("/".join(plain["path"]), style="bold"))
+    console.print(rows)
+
+
+def _show_documents(plain: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console()
+    for one in plain:
+        steps = [f"{name} {sure:.2f}" for name, sure in zip(one["path"], one["confidence"], strict=True)]
         console.print(
-            f"[bold]document {position}[/bold]  {escape('/'.join(one.path) or '(not placed)')}  ({sure})"
+            Text.assemble((printable(one["id"]), "bold"), f"  {' / '.join(steps) or '(not placed)'}")
         )
-        listed = ", ".join(f"{e.name} {e.weight:.2f}" for e in one.evidence)
-        console.print(f"  {escape(listed or 'nothing in it speaks for this category')}")
+        listed = [
+            printable(f"{found['kind'].partition(':')[2]} {found['name']} {found['weight']:.2f}").lstrip()
+            for found in one["evidence"]
+        ]
+        evidence = ", ".join(listed) or "nothing in it speaks for this category"
+        console.print(Padding(Text(evidence), (0, 0, 0, 2)))
 
 
 def synthesize(
     model: o.Model,
     label: o.Label,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many documents.")] = 5,
-    seed: Annotated[int | None, typer.Option(min=0, help="Another seed, other documents.")] = None,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", "-n", min=1, metavar="N", help="How many documents.", rich_help_panel=o.OUTPUT
+        ),
+    ] = 5,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Another seed, other documents.", rich_help_panel=o.METHOD),
+    ] = None,
     json: o.Json = None,
 ) -> None:
-    """Show training documents made for a category, as fitting makes them.
+    """Show training documents made for a category, as fitting makes them: words without an order.
 
     Example: `himecat synthesize model physics.optics -n 3`
     """
+    from rich.console import Console
+    from rich.text import Text
+
     from himecat.estimator import HiMeCat
 
     fitted = HiMeCat.load(model)
-    made = fitted.synthesize(label, count, seed)
+    made = [" ".join(words) for words in fitted.synthesize(label, count, seed)]
     if json is not None:
-        title = list(fitted.taxonomy_.path(fitted.taxonomy_.find(label)))
-        write_json(json, {"path": title, "documents": [" ".join(words) for words in made]})
-    if json is None or str(json) != "-":
-        for words in made:
-            typer.echo(" ".join(words) + "\n")
+        path = list(fitted.taxonomy_.path(fitted.taxonomy_.find(label)))
+        write_json(json, {"path": path, "documents": made})
+    if str(json) == o.STDOUT:
+        return
+    console = Console()
+    for document in made:
+        # One line each where a program reads them, paragraphs where a person does.
+        console.print(Text(document), soft_wrap=not console.is_terminal)
+        if console.is_terminal:
+            console.print()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import method_arguments, names, write_json
+from himecat.cli.options import as_json, counted, method_arguments, names, write_json
 
 if TYPE_CHECKING:
     from himecat.experiments import DrawResult
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def fit(
     documents: o.Documents,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Model folder to write.")],
+    *,
     taxonomy: o.Tree = None,
     metadata: o.Metadata = None,
     text: o.Text = "text",
@@ -32,6 +33,12 @@ def fit(
     ignore_metadata: o.IgnoreMetadata = None,
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="MODEL", help="Model folder to write.", rich_help_panel=o.OUTPUT
+        ),
+    ],
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -62,21 +69,53 @@ def fit(
     )
     model.fit(documents, progress=progress)
     model.save(output, overwrite=overwrite)
-    if not quiet:
-        typer.echo(
-            f"Learned {model.taxonomy_.n_leaves} leaves from {len(model.space_.documents)} documents; "
-            f"the model is in {output}. Next: himecat predict {output} {documents} -o predictions.jsonl"
-        )
+    progress.say(
+        f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
+        f"the model is in {output}. Next:\n"
+        f"  himecat predict {quote(str(output))} {quote(str(documents))} -o predictions.jsonl"
+    )
 
 
 def evaluate(
     dataset: Annotated[
         Path,
-        typer.Argument(help="Dataset folder: documents, label_hier.txt, doc_id.txt, meta_dict.json."),
+        typer.Argument(
+            metavar="DATASET",
+            help="Dataset folder: documents, label_hier.txt, doc_id.txt, meta_dict.json.",
+        ),
     ],
-    draws: Annotated[int, typer.Option(min=1, help="Draws of the labelled documents; 0 is doc_id.txt.")] = 5,
-    per_leaf: Annotated[int, typer.Option(min=1, help="Labelled documents per leaf in draws 1, 2, ...")] = 5,
-    metadata: o.Metadata = None,
+    draws: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="How many draws of the labelled documents; the first is doc_id.txt.",
+            rich_help_panel=o.INPUT,
+        ),
+    ] = 5,
+    per_leaf: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Labelled documents per leaf in the other draws.",
+            rich_help_panel=o.INPUT,
+        ),
+    ] = 5,
+    taxonomy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Another tree than that of label_hier.txt.", rich_help_panel=o.INPUT
+        ),
+    ] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Metadata fields, separated by commas; those of meta_dict.json by default.",
+            rich_help_panel=o.INPUT,
+        ),
+    ] = None,
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
@@ -96,12 +135,9 @@ def evaluate(
 
     Example: `himecat evaluate datasets/arxiv --draws 5 --preset paper --json scores.json`
     """
-    from himecat.experiments import evaluate as run
-    from himecat.experiments import spread, summarise
-    from himecat.progress import Progress
-
     arguments: dict[str, Any] = {
         **method_arguments(preset, no_hierarchy, no_metadata, ignore_metadata, settings),
+        "taxonomy": str(taxonomy) if taxonomy is not None else None,
         "metadata": names(metadata) if metadata is not None else None,
         "text": names(text),
         "label_field": labels,
@@ -111,23 +147,42 @@ def evaluate(
         "random_state": seed,
         "threads": threads,
     }
+    if json is None or str(json) == o.STDOUT:
+        found = _evaluate(dataset, draws, per_leaf, arguments, quiet)
+        if json is None:
+            _table(found)
+        else:
+            write_json(json, found)
+        return
+    from himecat.files import whole_file
+
+    # Opened first: a place that cannot be written should not come to light after hours of work.
+    with whole_file(json, what="The result") as stream:
+        found = _evaluate(dataset, draws, per_leaf, arguments, quiet)
+        stream.write(as_json(found))
+    _table(found)
+
+
+def _evaluate(
+    dataset: Path, draws: int, per_leaf: int, arguments: dict[str, Any], quiet: bool
+) -> dict[str, Any]:
+    from himecat.experiments import evaluate as run
+    from himecat.experiments import spread, summarise
+    from himecat.progress import Progress
+
     progress = Progress(quiet=quiet)
 
     def told(result: DrawResult) -> None:
         progress.say(_line(f"draw {result.draw}", result.as_dict()))
 
     results = run(dataset, draws=range(draws), per_leaf=per_leaf, arguments=arguments, quiet=quiet, told=told)
-    mean, deviation = summarise(results), summarise(results, spread)
-    if json is None or str(json) != "-":
-        _table([(f"draw {r.draw}", r.as_dict()) for r in results] + [("mean", mean), ("sd", deviation)])
-    if json is not None:
-        write_json(json, {
-            "dataset": dataset.name or str(dataset.resolve().name),
-            "arguments": {k: v for k, v in arguments.items() if v is not None},
-            "draws": [result.as_dict() for result in results],
-            "mean": mean,
-            "sd": deviation,
-        })  # fmt: skip
+    return {
+        "dataset": dataset.resolve().name,
+        "arguments": {name: value for name, value in arguments.items() if value is not None},
+        "draws": [result.as_dict() for result in results],
+        "mean": summarise(results),
+        "sd": summarise(results, spread),
+    }
 
 
 def _figures(row: dict[str, Any]) -> list[str]:
@@ -143,7 +198,7 @@ def _line(name: str, row: dict[str, Any]) -> str:
     )
 
 
-def _table(rows: list[tuple[str, dict[str, Any]]]) -> None:
+def _table(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -151,6 +206,8 @@ def _table(rows: list[tuple[str, dict[str, Any]]]) -> None:
     table.add_column("")
     for column in ("leaf\nmicro", "\nmacro", "overall\nmicro", "\nmacro", "\ns", "\nCPU-s", "peak\nMB"):
         table.add_column(column, justify="right")
-    for name, row in rows:
-        table.add_row(name, *_figures(row), style="bold" if name == "mean" else None)
+    for row in found["draws"]:
+        table.add_row(f"draw {row['draw']}", *_figures(row))
+    table.add_row("mean", *_figures(found["mean"]), style="bold")
+    table.add_row("sd", *_figures(found["sd"]))
     Console().print(table)

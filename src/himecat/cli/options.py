@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,59 +12,92 @@ import typer
 from himecat.errors import UsageError
 
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
-_INPUT, _METHOD, _OUTPUT = "Input", "Method", "Output"
+INPUT, METHOD, OUTPUT = "Input", "Method", "Output"
 
-Documents = Annotated[Path, typer.Argument(help="JSONL, CSV, TSV or Parquet file (.gz and .zst too).")]
-Model = Annotated[Path, typer.Argument(help="Model folder written by `himecat fit`.")]
-Label = Annotated[str, typer.Argument(help="A category: its name, or its path a/b/c.")]
+# An empty `metavar` keeps the word "bool" out of the help of a switch.
+Documents = Annotated[
+    Path, typer.Argument(metavar="DOCS", help="JSONL, CSV, TSV or Parquet file (.gz and .zst too).")
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.")]
+Label = Annotated[str, typer.Argument(metavar="LABEL", help="A category: its name, or its path a/b/c.")]
 Tree = Annotated[
     Path | None,
     typer.Option(
         "--taxonomy",
+        metavar="FILE",
         help="The category tree: `parent child ...` lines, or nested YAML or JSON. "
         "Without it, the tree that the labels span.",
-        rich_help_panel=_INPUT,
+        rich_help_panel=INPUT,
     ),
 ]
 Metadata = Annotated[
-    str | None, typer.Option(help="Metadata fields, separated by commas.", rich_help_panel=_INPUT)
+    str | None,
+    typer.Option(metavar="A,B", help="Metadata fields, separated by commas.", rich_help_panel=INPUT),
 ]
-Text = Annotated[str, typer.Option(help="Text fields, separated by commas.", rich_help_panel=_INPUT)]
-LabelField = Annotated[str, typer.Option("--labels", help="Field with the labels.", rich_help_panel=_INPUT)]
-IdField = Annotated[str, typer.Option("--id", help="Field with the id.", rich_help_panel=_INPUT)]
+Text = Annotated[
+    str, typer.Option(metavar="A,B", help="Text fields, separated by commas.", rich_help_panel=INPUT)
+]
+LabelField = Annotated[
+    str,
+    typer.Option("--labels", metavar="NAME", help="Field with the labels.", rich_help_panel=INPUT),
+]
+IdField = Annotated[
+    str, typer.Option("--id", metavar="NAME", help="Field with the id.", rich_help_panel=INPUT)
+]
 SkipBad = Annotated[
     bool,
-    typer.Option("--skip-bad", help="Leave out documents that cannot be used.", rich_help_panel=_INPUT),
+    typer.Option(
+        "--skip-bad",
+        metavar="",
+        help="Leave out documents that cannot be used, and say which.",
+        rich_help_panel=INPUT,
+    ),
 ]
 AllowEmpty = Annotated[
     bool,
     typer.Option(
         "--allow-empty-leaves",
+        metavar="",
         help="Go on when a leaf has no labelled document.",
-        rich_help_panel=_INPUT,
+        rich_help_panel=INPUT,
     ),
 ]
 Preset = Annotated[
-    str | None, typer.Option(help="`paper`: the published method as it is.", rich_help_panel=_METHOD)
+    str | None,
+    typer.Option(metavar="NAME", help="`paper`: the published method as it is.", rich_help_panel=METHOD),
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, help="The same seed gives the same model.", rich_help_panel=_METHOD)
+    int,
+    typer.Option(min=0, metavar="N", help="The same seed gives the same model.", rich_help_panel=METHOD),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads; all there are by default.", rich_help_panel=_METHOD),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Threads, all there are by default; the result is the same.",
+        rich_help_panel=METHOD,
+    ),
 ]
 NoHierarchy = Annotated[
     bool,
-    typer.Option("--no-hierarchy", help="Leave the tree out of the space.", rich_help_panel=_METHOD),
+    typer.Option(
+        "--no-hierarchy", metavar="", help="Leave the tree out of the space.", rich_help_panel=METHOD
+    ),
 ]
 NoMetadata = Annotated[
     bool,
-    typer.Option("--no-metadata", help="Leave all metadata out of the space.", rich_help_panel=_METHOD),
+    typer.Option(
+        "--no-metadata", metavar="", help="Leave all metadata out of the space.", rich_help_panel=METHOD
+    ),
 ]
 IgnoreMetadata = Annotated[
     str | None,
-    typer.Option(help="Metadata fields to leave out, separated by commas.", rich_help_panel=_METHOD),
+    typer.Option(
+        metavar="A,B",
+        help="Metadata fields to leave out of the space, separated by commas.",
+        rich_help_panel=METHOD,
+    ),
 ]
 Set = Annotated[
     list[str] | None,
@@ -71,27 +105,38 @@ Set = Annotated[
         "--set",
         metavar="NAME=VALUE",
         help="Any hyperparameter, e.g. --set beta=100; may be repeated.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD,
     ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show results only.", rich_help_panel=_OUTPUT)]
-Json = Annotated[
-    Path | None,
-    typer.Option("--json", help="Write the result as JSON; - for standard output.", rich_help_panel=_OUTPUT),
-]
-Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", help="Replace what is there.", rich_help_panel=_OUTPUT),
 ]
 MinConfidence = Annotated[
     float | None,
     typer.Option(
         min=0.0,
         max=1.0,
+        metavar="P",
         help="Cut a path above the first category less sure than this.",
-        rich_help_panel=_METHOD,
+        rich_help_panel=METHOD,
     ),
 ]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", metavar="", help="Show results and errors only.", rich_help_panel=OUTPUT),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the result as JSON; - for standard output.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", metavar="", help="Replace what is there.", rich_help_panel=OUTPUT),
+]
+STDOUT = "-"
+"""Stands for standard output where a file is named."""
 
 
 def names(listed: str | None) -> list[str]:
@@ -105,6 +150,31 @@ def names(listed: str | None) -> list[str]:
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
 
 
+_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
+
+
+def printable(name: str) -> str:
+    r"""A name from somebody's file as it can be shown: what steers a terminal is spelled out.
+
+    Examples
+    --------
+    >>> print(printable("red\x1b[31m"))
+    red\x1b[31m
+    """
+    return name.translate(_CONTROL_CHARACTERS)
+
+
+def counted(number: int, thing: str = "document") -> str:
+    """A number with the thing it counts.
+
+    Examples
+    --------
+    >>> counted(1), counted(1200)
+    ('1 document', '1,200 documents')
+    """
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
 def method_arguments(
     preset: str | None,
     no_hierarchy: bool,
@@ -112,48 +182,70 @@ def method_arguments(
     ignore_metadata: str | None,
     settings: list[str] | None,
 ) -> dict[str, Any]:
-    """The estimator's arguments that say how to learn.
+    """The estimator's arguments that say how to learn, checked before any work is done.
 
     Examples
     --------
     >>> method_arguments("paper", True, False, None, ["beta=10", "classifier=mean-logistic"])
     {'preset': 'paper', 'use_hierarchy': False, 'beta': 10, 'classifier': 'mean-logistic'}
     """
-    from himecat.parameters import NAMES, check_value
+    from himecat.parameters import check_value, resolve
 
-    found: dict[str, Any] = {}
-    if preset is not None:
-        found["preset"] = preset
+    given: dict[str, Any] = {}
     if no_hierarchy:
-        found["use_hierarchy"] = False
+        given["use_hierarchy"] = False
     if no_metadata:
-        found["use_metadata"] = False
+        given["use_metadata"] = False
+    for setting in settings or []:
+        name, value = _setting(setting)
+        given[name] = check_value(name, value)
+    resolve(preset, given)
+    found: dict[str, Any] = {} if preset is None else {"preset": preset}
     if ignore_metadata:
         found["ignore_metadata"] = names(ignore_metadata)
-    for setting in settings or []:
-        name, equals, value = setting.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals or name not in NAMES:
-            raise UsageError(f"--set takes NAME=VALUE with one of {', '.join(NAMES)}, not {setting!r}.")
-        found[name] = check_value(name, _value(value.strip()))
-    return found
+    return found | given
+
+
+def _setting(written: str) -> tuple[str, Any]:
+    from himecat.parameters import NAMES
+
+    name, equals, value = written.partition("=")
+    name = name.strip().replace("-", "_")
+    if not equals:
+        raise UsageError(f"--set takes NAME=VALUE, e.g. --set beta=100, not {written!r}.")
+    if name not in NAMES:
+        close = difflib.get_close_matches(name, NAMES, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(NAMES)}."
+        raise UsageError(f"--set: there is no hyperparameter {name!r}; {meant}")
+    plain = _value(value.strip())
+    return name, [plain] if name == "filter_widths" and not isinstance(plain, list) else plain
 
 
 def _value(written: str) -> Any:
     try:
         return json.loads(written)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         if "," in written:
             return [_value(part) for part in written.split(",")]
         return {"True": True, "False": False}.get(written, written)
 
 
+def as_json(result: Any) -> str:
+    """A result as indented JSON.
+
+    Examples
+    --------
+    >>> as_json({})
+    '{}\\n'
+    """
+    return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+
+
 def write_json(target: Path, result: Any) -> None:
     """Write a result to a file, whole or not at all, or to standard output."""
-    text = json.dumps(result, ensure_ascii=False, indent=2) + "\n"
-    if str(target) == "-":
-        typer.echo(text, nl=False)
+    if str(target) == STDOUT:
+        typer.echo(as_json(result), nl=False)
         return
     from himecat.files import write_whole
 
-    write_whole(target, text, what="The result")
+    write_whole(target, as_json(result), what="The result")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import names, write_json
+from himecat.cli.options import counted, names, write_json
+from himecat.errors import UsageError
 
 if TYPE_CHECKING:
     from himecat.classify import Assignments
@@ -20,17 +21,30 @@ if TYPE_CHECKING:
 def predict(
     model: o.Model,
     documents: o.Documents,
+    *,
+    text: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Text fields, if not named as in fit.", rich_help_panel=o.INPUT),
+    ] = None,
+    id_field: Annotated[
+        str | None,
+        typer.Option(
+            "--id", metavar="NAME", help="Field with the id, if not as in fit.", rich_help_panel=o.INPUT
+        ),
+    ] = None,
+    skip_bad: o.SkipBad = False,
+    min_confidence: o.MinConfidence = None,
+    threads: o.Threads = None,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help="File to write, one line per document; - for standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write, one line per document; - for standard output.",
+            rich_help_panel=o.OUTPUT,
+        ),
     ],
-    text: Annotated[
-        str | None, typer.Option(help="Text fields, if they are named otherwise than in fit.")
-    ] = None,
-    id_field: Annotated[str | None, typer.Option("--id", help="Field with the id, likewise.")] = None,
-    min_confidence: o.MinConfidence = None,
-    skip_bad: o.SkipBad = False,
-    threads: o.Threads = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Place documents on the paths of the tree, one JSON line each, in order.
@@ -46,6 +60,8 @@ def predict(
     from himecat.files import whole_file
     from himecat.progress import Progress
 
+    if output.exists() and documents.exists() and output.samefile(documents):
+        raise UsageError(f"{output} holds the documents: name another file for the predictions.")
     progress = Progress(quiet=quiet)
     fitted = HiMeCat.load(model)
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
@@ -69,18 +85,21 @@ def predict(
             problems.raise_errors()
         return placed_documents, unknown
 
-    if str(output) == "-":
+    if str(output) == o.STDOUT:
         count, unknown = run(sys.stdout)
     else:
         with whole_file(output, what="The predictions") as stream:
             count, unknown = run(stream)
     for problem in problems:
         progress.say(f"{problem.severity if problem.severity != 'error' else 'skipped'}: {problem}")
+    if problems.hidden("error"):
+        progress.say(f"skipped: ... and {problems.hidden('error')} more.")
     if unknown:
         progress.say(
-            f"note: {unknown} documents have no word that the model knows; all leaves are equally likely."
+            f"note: the model knows no word of {counted(unknown)}, for which all leaves are equally likely."
         )
-    progress.say(f"Placed {count} documents; the paths are in {output}.")
+    where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
+    progress.say(f"Placed {counted(count)}{where}.")
 
 
 def _prediction(origin: Origin, placed: Assignments, row: int) -> str:
@@ -94,13 +113,28 @@ def _prediction(origin: Origin, placed: Assignments, row: int) -> str:
 
 
 def score(
-    predictions: Annotated[Path, typer.Argument(help="File written by `himecat predict`.")],
-    dataset: Annotated[Path, typer.Argument(help="Dataset folder with the true labels.")],
+    predictions: Annotated[
+        Path, typer.Argument(metavar="PREDICTIONS", help="File written by `himecat predict`.")
+    ],
+    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Dataset folder with the true labels.")],
     without_draw: Annotated[
         int | None,
-        typer.Option(min=0, help="Leave out the documents labelled in this draw: the model has seen them."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Leave out the documents labelled in this draw: the model has seen them. 0 is doc_id.txt.",
+            rich_help_panel=o.INPUT,
+        ),
     ] = None,
-    per_leaf: Annotated[int, typer.Option(min=1, help="Labelled documents per leaf of that draw.")] = 5,
+    per_leaf: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Labelled documents per leaf of that draw.", rich_help_panel=o.INPUT
+        ),
+    ] = 5,
+    text: o.Text = "text",
+    labels: o.LabelField = "labels",
+    id_field: o.IdField = "id",
     json: o.Json = None,
     quiet: o.Quiet = False,
 ) -> None:
@@ -108,17 +142,24 @@ def score(
 
     Example: `himecat score predictions.jsonl datasets/arxiv --without-draw 0`
     """
+    from himecat.corpus.documents import Fields
     from himecat.experiments.scoring import score_predictions
     from himecat.progress import Progress
 
-    found, missing = score_predictions(predictions, dataset, without_draw=without_draw, per_leaf=per_leaf)
+    found, missing = score_predictions(
+        predictions,
+        dataset,
+        without_draw=without_draw,
+        per_leaf=per_leaf,
+        fields=Fields(tuple(names(text)), (), labels, id_field),
+    )
     if missing:
         Progress(quiet=quiet).say(
-            f"warning: {missing} documents of {dataset} have no prediction and are not scored."
+            f"warning: there is no prediction for {counted(missing)} of {dataset}, which count for nothing."
         )
     if json is not None:
         write_json(json, found.as_dict())
-    if json is None or str(json) != "-":
+    if json is None or str(json) != o.STDOUT:
         show_scores(found)
 
 
@@ -134,11 +175,10 @@ def show_scores(found: Scores) -> None:
     table.add_row("Overall", f"{found.overall.micro:.4f}", f"{found.overall.macro:.4f}")
     for level in found.levels:
         table.add_row(f"Level {level.level}", f"{level.f1.micro:.4f}", f"{level.f1.macro:.4f}")
-    console = Console()
+    console = Console(highlight=False)
     console.print(table)
     console.print(
-        f"{found.n_documents} documents; whole path right {found.path_accuracy:.4f}, "
-        f"coverage {found.coverage:.4f}, hierarchical precision {found.hierarchical_precision:.4f}, "
-        f"recall {found.hierarchical_recall:.4f}",
-        highlight=False,
+        f"{counted(found.n_documents)}: whole path right {found.path_accuracy:.4f}, "
+        f"leaf reached {found.coverage:.4f}\n"
+        f"hierarchical precision {found.hierarchical_precision:.4f}, recall {found.hierarchical_recall:.4f}"
     )

@@ -52,6 +52,7 @@ def check(
     min_count: int = 1,
     max_tokens: int | None = 300,
     skip_bad: bool = False,
+    allow_empty_leaves: bool = True,
 ) -> CheckReport:
     """Check documents, tree and labels; bad input raises nothing, everything found is in the report.
 
@@ -68,6 +69,8 @@ def check(
         How often a word must occur to be used, and how many words of a document are used.
     skip_bad : bool
         Leave out documents that cannot be used; what is wrong with them becomes a warning.
+    allow_empty_leaves : bool
+        Whether leaves without a labelled document get a warning or are an error, as they are for `fit`.
 
     Examples
     --------
@@ -92,8 +95,9 @@ def check(
         # All words are read, to tell how long the documents are.
         loaded = load_corpus(source, fields, max_tokens=None, problems=problems, skip_bad=skip_bad)
     except DataError as error:
-        # Further lines repeat warnings that are among the findings already.
-        problems.error("", str(error).split("\n", 1)[0])
+        # Where errors are among the findings, they say why nothing is left; further lines repeat warnings.
+        if not problems.has_errors:
+            problems.error("", str(error).split("\n", 1)[0])
         return CheckReport(problems)
     report = _check_texts(CheckReport(problems, min_count=min_count), loaded, max_tokens, place)
     report = _check_metadata(report, loaded, place)
@@ -107,7 +111,7 @@ def check(
     except DataError as error:
         problems.take(error)
         return report
-    return _check_labels(report, tree, labelled, place)
+    return _check_labels(report, tree, labelled, place, allow_empty_leaves)
 
 
 def _with_metadata(fields: Fields, dataset: Dataset) -> Fields:
@@ -126,6 +130,10 @@ def _check_texts(
     is_used = np.arange(len(values)) - np.repeat(starts, lengths) < np.repeat(used, lengths)
     counts = np.bincount(values[is_used], minlength=len(corpus.words))
     is_known = is_used & (counts[values] >= report.min_count)
+    if not problems.has_errors and not np.any(counts >= report.min_count):
+        problems.error(
+            place, f"no word occurs {report.min_count} times or more; add documents, or lower min_count."
+        )
     known = np.diff(np.concatenate(([0], np.cumsum(is_known)))[corpus.tokens.offsets])
     short = np.flatnonzero(known < _FEWEST_WORDS)
     if len(short):
@@ -252,7 +260,7 @@ def _labelled(
 
 
 def _check_labels(
-    report: CheckReport, tree: Taxonomy, labelled: Supervision | None, place: str
+    report: CheckReport, tree: Taxonomy, labelled: Supervision | None, place: str, allow_empty_leaves: bool
 ) -> CheckReport:
     if labelled is None:
         return replace(report, taxonomy=tree)
@@ -260,7 +268,11 @@ def _check_labels(
     counts = np.bincount(labelled.nodes, minlength=len(tree)).tolist()
     without = leaves_without_labels(tree, labelled)
     if without:
-        problems.warning(place, f"leaves without a labelled document: {_named(tree, without)}.")
+        found = f"leaves without a labelled document: {_named(tree, without)}"
+        if allow_empty_leaves:
+            problems.warning(place, f"{found}.")
+        else:
+            problems.error(place, f"{found}; label some, or allow it (--allow-empty-leaves).")
     single = [leaf for leaf in tree.leaves if counts[leaf] == 1]
     if single:
         problems.warning(place, f"leaves with only one labelled document: {_named(tree, single)}.")

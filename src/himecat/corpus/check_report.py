@@ -87,6 +87,11 @@ class CheckReport:
         counts = [count for _, count in self.labels_per_leaf] or [0]
         return min(counts), float(np.median(counts)), max(counts)
 
+    def raise_errors(self) -> None:
+        """Raise one `DataError` that lists every error found; do nothing when there is none."""
+        # The findings themselves never raise, so that a check comes to its end.
+        Problems.raise_errors(self.problems)
+
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""
         fewest, median, most = self.label_range
@@ -112,8 +117,17 @@ class CheckReport:
         }
 
 
-def render(report: CheckReport, console: Console) -> None:
+def render(report: CheckReport, console: Console, *, errors: bool = True) -> None:
     """Print a report for people: what there is first, every problem after it.
+
+    Parameters
+    ----------
+    report : CheckReport
+        The report.
+    console : Console
+        Where it is printed.
+    errors : bool
+        Whether the errors are printed too.
 
     Examples
     --------
@@ -150,7 +164,7 @@ def render(report: CheckReport, console: Console) -> None:
         console.print()
         console.print(Text("labelled documents", style="bold"))
         console.print(Text(drawn))
-    _render_problems(report.problems, console)
+    _render_problems(report.problems, console, errors)
 
 
 def _facts(report: CheckReport) -> Iterator[tuple[str, str]]:
@@ -169,14 +183,14 @@ def _facts(report: CheckReport) -> Iterator[tuple[str, str]]:
         yield "labels per leaf", spread
 
 
-def _render_problems(problems: Problems, console: Console) -> None:
+def _render_problems(problems: Problems, console: Console, errors: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
     looks: tuple[tuple[Severity, str], ...] = (("note", "cyan"), ("warning", "yellow"), ("error", "red"))
     for severity, colour in looks:
         number = problems.counts[severity]
-        if not number:
+        if not number or (severity == "error" and not errors):
             continue
         console.print()
         console.print(Text(f"{number:,} {severity}{'s' * (number != 1)}", style=f"bold {colour}"))

@@ -176,10 +176,13 @@ class _Ids:
         self._is_position = bytearray()
 
     def skip(self, place: str) -> str:
-        """Register a document whose id is not known; its position stands in for it but is not taken."""
+        """Register a document whose id is not known; what stands in for it is not taken.
+
+        That is its position or, where others have ids that could be the same, its place.
+        """
         self._places.append(place)
         self._is_position.append(False)
-        return str(len(self._places) - 1)
+        return place if self._from_source else str(len(self._places) - 1)
 
     def add(self, identity: str | None, place: str) -> tuple[str, str]:
         """Register the next document; give its id and, where the id is taken, the message that says so."""

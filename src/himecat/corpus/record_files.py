@@ -77,7 +77,8 @@ def open_file(path: str) -> io.BufferedReader:
     except PermissionError:
         raise DataError(f"{path}: there is no permission to read this file.") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: the file cannot be opened ({error}).") from None
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: the file cannot be opened ({reason}).") from None
 
 
 def unpacked(stream: io.BufferedReader, packing: str) -> io.BufferedReader:

@@ -233,7 +233,9 @@ def _json_lines(stream: BinaryIO, path: str, problems: Problems) -> Iterator[tup
             found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
             problems.error(place, f"{found}: save the file as UTF-8.")
         except json.JSONDecodeError as error:
-            found = f"broken JSON at column {error.colno} ({error.msg[0].lower()}{error.msg[1:]})"
+            # Not `colno`, which for what is missing at the end counts from behind the line break.
+            column = min(error.pos, len(text.rstrip())) + 1
+            found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
             problems.error(place, f"{found}: every line must be one JSON object.")
         except (RecursionError, ValueError) as error:
             problems.error(place, f"this JSON cannot be read ({error}).")

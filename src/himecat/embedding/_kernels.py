@@ -76,11 +76,15 @@ def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, sc
         along += weight
         for k in range(p):
             gradient[k] -= weight * targets[n, k]
-        # The negative moves along -push * anchor, projected on its tangent space. With unit vectors the
-        # new length follows from the cosine, so one pass both moves and renormalises.
+        # The negative moves along -push * anchor, projected on its tangent space. The new length follows from
+        # the old one and the cosine, so one pass both moves and renormalises. The old length is 1 but for
+        # rounding; it is measured all the same, because every push would magnify what is left of an error.
+        square = np.float32(0.0)
+        for k in range(p):
+            square += targets[n, k] * targets[n, k]
         x = np.float32(1.0) + rate * push * h
         y = -rate * push
-        scale = np.float32(1.0) / np.sqrt(x * x + y * y + np.float32(2.0) * x * y * h)
+        scale = np.float32(1.0) / np.sqrt(x * x * square + y * y + np.float32(2.0) * x * y * h)
         x *= scale
         y *= scale
         for k in range(p):
@@ -88,12 +92,14 @@ def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, sc
     if active == 0:
         return np.float32(0.0)
     inner = np.float32(0.0)
+    square = np.float32(0.0)
     for k in range(p):
         gradient[k] += along * targets[t, k]
         inner += gradient[k] * anchors[a, k]
+        square += targets[t, k] * targets[t, k]
     x = np.float32(1.0) - rate * pull * f
     y = rate * pull
-    scale = np.float32(1.0) / np.sqrt(x * x + y * y + np.float32(2.0) * x * y * f)
+    scale = np.float32(1.0) / np.sqrt(x * x * square + y * y + np.float32(2.0) * x * y * f)
     x *= scale
     y *= scale
     keep = np.float32(1.0) - rate * inner

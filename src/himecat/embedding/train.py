@@ -26,6 +26,12 @@ FloatArray = npt.NDArray[np.float32]
 LANE = 8
 # A kernel call handles at most this many steps; Ctrl-C is seen between calls.
 _STEPS_PER_CALL = 100_000
+# A round makes at least this many steps, in several passes over a small corpus: setting a round up takes time.
+_STEPS_PER_ROUND = 5_000
+# ... but passes are not gathered into fewer rounds than this: blocks should take turns.
+_FEWEST_ROUNDS = 20
+# Fewer labelled documents than this are joined by unlabelled ones: a block needs documents to tell apart.
+_FEWEST = 8
 # Entries of the table that negatives are drawn from, degree^0.75 of them per document.
 _TABLE = 1 << 14
 
@@ -35,7 +41,7 @@ _START, _SHUFFLE, _STEPS = 1, 2, 3
 
 @dataclass(frozen=True)
 class Round:
-    """What one round of training did.
+    """What one round of training did: pairs drawn, and the mean objective of each relation that was drawn.
 
     Examples
     --------
@@ -100,14 +106,24 @@ def _deal(
     order = rng.permutation(relations.n_documents)
     is_labelled = relations.pairs[0].lengths[order] > 0
     labelled, rest = order[is_labelled], order[~is_labelled]
+    joining = _joining(len(labelled), len(rest))
+    labelled, rest = np.concatenate([labelled, rest[:joining]]), rest[joining:]
     wanted = max(1, round(len(rest) / block_documents))
-    n_blocks = -(-wanted // n_shards) * n_shards
+    n_blocks = min(-(-wanted // n_shards) * n_shards, max(1, len(rest) // 2))
     blocks = [block for block in np.array_split(rest, n_blocks) if len(block)]
     # Sorted rows are read from memory in order.
     shards = [[np.sort(block) for block in blocks[shard::n_shards]] for shard in range(n_shards)]
     if len(labelled):
         shards[0].insert(0, np.sort(labelled))
     return shards
+
+
+def _joining(n_labelled: int, n_rest: int) -> int:
+    """How many unlabelled documents are trained with the labelled ones, so that none is alone in its block."""
+    if n_labelled == 0:
+        return 0
+    joining = min(max(0, _FEWEST - n_labelled), n_rest)
+    return n_rest if n_rest - joining < 2 else joining
 
 
 def pairs_per_pass(relations: Relations) -> int:
@@ -117,25 +133,41 @@ def pairs_per_pass(relations: Relations) -> int:
     labels and the hierarchy take part where the labelled documents are trained.
     """
     words = relations.pairs[-1]
-    labelled = int(words.lengths[relations.pairs[0].lengths > 0].sum())
+    is_labelled = relations.pairs[0].lengths > 0
+    n_labelled = int(is_labelled.sum())
+    n_rest = len(is_labelled) - n_labelled
+    with_labels = int(words.lengths[is_labelled].sum())
+    with_labels += round((len(words.values) - with_labels) * _joining(n_labelled, n_rest) / max(1, n_rest))
     metadata = sum(1 for pairs in relations.pairs[1:-1] if len(pairs.values))
-    return len(words.values) * (1 + metadata) + labelled * (1 + bool(len(relations.children)))
+    return len(words.values) * (1 + metadata) + with_labels * (1 + bool(len(relations.children)))
 
 
 def default_samples(relations: Relations) -> int:
-    """Pairs to draw when nothing is said: 50 passes over the words, at least 30 and at most 400 million pairs."""
-    return int(np.clip(50 * pairs_per_pass(relations), 30_000_000, 400_000_000))
+    """Pairs to draw when nothing is said: 50 passes over the words, at most 400 million pairs.
+
+    A small corpus gets 30 million, unless these are more than 2,000 passes.
+    """
+    drawn = pairs_per_pass(relations)
+    return max(1, min(max(50 * drawn, 30_000_000), 2_000 * drawn, 400_000_000))
 
 
-def count_rounds(relations: Relations, samples: int | None) -> int:
+def count_passes(relations: Relations, samples: int | None) -> int:
     """Number of passes over the words that draws about `samples` pairs."""
     wanted = default_samples(relations) if samples is None else samples
-    return max(1, round(wanted / max(1, pairs_per_pass(relations))))
+    drawn = pairs_per_pass(relations)
+    return max(1, round(wanted / drawn)) if drawn else 1
+
+
+def _passes_before(n_passes: int, n_words: int) -> npt.NDArray[np.int64]:
+    """How many passes are done before each round, and after the last one."""
+    per_round = min(-(-_STEPS_PER_ROUND // max(1, n_words)), n_passes // _FEWEST_ROUNDS)
+    n_rounds = -(-n_passes // max(1, per_round))
+    return np.arange(n_rounds + 1) * n_passes // n_rounds
 
 
 def count_steps(relations: Relations, samples: int | None) -> int:
     """Number of steps, one per word occurrence and pass."""
-    return count_rounds(relations, samples) * len(relations.pairs[-1].values)
+    return count_passes(relations, samples) * len(relations.pairs[-1].values)
 
 
 def learn_vectors(
@@ -145,7 +177,7 @@ def learn_vectors(
     samples: int | None = None,
     negatives: int = 5,
     margins: Mapping[str, float] | float = 0.2,
-    rate: float = 0.04,
+    rate: float = 0.1,
     scaled_steps: bool = True,
     shards: int = 4,
     block_documents: int = 1500,
@@ -196,7 +228,7 @@ def learn_vectors(
     >>> bool(fox @ found.documents[0] > fox @ found.documents[1])
     True
     """
-    n_rounds = count_rounds(relations, samples)
+    passes = _passes_before(count_passes(relations, samples), len(relations.pairs[-1].values))
     n_shards = int(np.clip(relations.n_documents // 256, 1, shards))
     gammas = _margins_of(relations, margins)
     rng = np.random.default_rng([seed, _START])
@@ -204,16 +236,18 @@ def learn_vectors(
     documents = _random_unit(relations.n_documents, dimension, rng)
     degrees = np.maximum(1, sum(pairs.lengths for pairs in relations.pairs)).astype(np.float64) ** 0.75
     rounds: list[Round] = []
-    for number in range(n_rounds):
+    for number in range(len(passes) - 1):
         began = time.perf_counter()
         dealt = _deal(relations, block_documents, n_shards, np.random.default_rng([seed, _SHUFFLE, number]))
-        rates = rate * (1.0 - (1.0 - 1e-4) * np.array([number, number + 1]) / n_rounds)
+        rates = rate * (1.0 - (1.0 - 1e-4) * passes[number : number + 2] / passes[-1])
+        n_passes = int(passes[number + 1] - passes[number])
 
         def shard_job(
             shard: int,
             dealt: list[list[npt.NDArray[np.int64]]] = dealt,
             rates: npt.NDArray[np.float64] = rates,
             number: int = number,
+            n_passes: int = n_passes,
         ) -> Callable[[], tuple[FloatArray, npt.NDArray[np.float64]]]:
             def job() -> tuple[FloatArray, npt.NDArray[np.float64]]:
                 own = anchors.copy() if n_shards > 1 else anchors
@@ -227,6 +261,7 @@ def learn_vectors(
                         own,
                         vectors,
                         block,
+                        n_passes,
                         relations,
                         gammas,
                         negatives,
@@ -246,12 +281,15 @@ def learn_vectors(
         if n_shards > 1:
             _merge(anchors, [own for own, _ in parts])
         totals = sum((part for _, part in parts), start=np.zeros((len(relations.names) + 1, 2)))
-        means = totals[:, 0] / np.maximum(totals[:, 1], 1)
         names = (*relations.names, "hierarchy")
         rounds.append(
             Round(
                 pairs=int(totals[:, 1].sum()),
-                objective={name: float(mean) for name, mean in zip(names, means, strict=True)},
+                objective={
+                    name: float(total / drawn)
+                    for name, (total, drawn) in zip(names, totals, strict=True)
+                    if drawn
+                },
                 seconds=time.perf_counter() - began,
             )
         )
@@ -277,6 +315,7 @@ def _train_block(
     anchors: FloatArray,
     vectors: FloatArray,
     block: _Block,
+    n_passes: int,
     relations: Relations,
     margins: FloatArray,
     negatives: int,
@@ -289,14 +328,15 @@ def _train_block(
 ) -> None:
     """Run the kernel over a block in portions short enough to be interrupted."""
     has_labels = block.starts[1] > 0
-    portions = -(-block.n_words // _STEPS_PER_CALL)
-    drop = (first_rate - last_rate) / max(1, block.n_words)
+    n_steps = block.n_words * n_passes
+    portions = -(-n_steps // _STEPS_PER_CALL)
+    drop = (first_rate - last_rate) / max(1, n_steps)
     states = seeds.generate_state(max(1, portions), np.uint64)
     for portion in range(portions):
         if stop_requested():
             raise Stopped
         done = portion * _STEPS_PER_CALL
-        steps = min(_STEPS_PER_CALL, block.n_words - done)
+        steps = min(_STEPS_PER_CALL, n_steps - done)
         _kernels.train_block(
             anchors, vectors, block.anchors, block.documents, block.starts, relations.children,
             relations.parents, relations.n_labels, has_labels, block.negatives, margins, negatives,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,29 @@ def run_demo(
 ) -> Scores:
     """Fit on the sample corpus, score the unlabelled documents and write everything to a folder.
 
-    The folder gets `documents.jsonl`, `taxonomy.yaml`, `model/`, `predictions.jsonl` and `report.html`.
+    The folder gets the files of the sample corpus, `model/`, `predictions.jsonl` and `report.html`, and
+    appears when all of them are there.
     """
-    target = Path(folder)
-    _make_room(target, overwrite)
+    with _appearing(Path(folder), overwrite) as unfinished:
+        return _fill(unfinished, arguments, seed, threads, progress)
+
+
+def a_leaf() -> str:
+    """The name of a leaf of the sample corpus, at the deepest level and not found anywhere else.
+
+    Examples
+    --------
+    >>> sample_taxonomy().is_leaf(sample_taxonomy().find(a_leaf()))
+    True
+    """
+    tree = sample_taxonomy()
+    deepest = (leaf for leaf in tree.leaves if tree.depths[leaf] == tree.depth)
+    return next(name for leaf in deepest if len(tree.nodes_by_name[name := tree.names[leaf]]) == 1)
+
+
+def _fill(
+    target: Path, arguments: Mapping[str, Any], seed: int, threads: int | None, progress: Progress
+) -> Scores:
     write_sample(target)
     taxonomy = sample_taxonomy()
     documents = sample_documents()
@@ -85,18 +106,34 @@ def run_demo(
     return scores
 
 
-def _make_room(target: Path, overwrite: bool) -> None:
-    """An empty folder to write to; only a folder that an earlier demo wrote is ever emptied."""
+@contextmanager
+def _appearing(target: Path, overwrite: bool) -> Iterator[Path]:
+    """A folder to fill, moved to its place at the end; only what an earlier demo wrote is ever replaced."""
+    if target.exists() and not target.is_dir():
+        raise OutputError(f"{target} is a file: choose another folder.")
     if target.is_dir() and any(target.iterdir()):
-        ours = (target / "documents.jsonl").is_file() and (target / "taxonomy.yaml").is_file()
         if not overwrite:
             raise OutputError(f"{target} exists already: choose another folder or pass --overwrite.")
-        if not ours:
+        if not all((target / name).exists() for name in ("documents.jsonl", "taxonomy.yaml", "model")):
             raise OutputError(
                 f"{target} was not written by himecat demo and is left alone: choose another folder."
             )
-        shutil.rmtree(target)
+    shown, target = target, target.absolute()
+    room: Path | None = None
     try:
-        target.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        room = Path(tempfile.mkdtemp(prefix=".himecat-", suffix=".part", dir=target.parent))
+        # One level down, because a temporary folder can be read by its owner only.
+        yield room / "demo"
+        if target.is_dir():
+            target.rename(room / "before")
+        (room / "demo").rename(target)
+    except OutputError as error:
+        raise OutputError(str(error).replace(f"{room}/demo", str(shown))) from error
     except OSError as error:
-        raise OutputError(f"The folder {target} cannot be made: {error.strerror or error}.") from error
+        raise OutputError(f"{shown} cannot be written: {error.strerror or error}.") from error
+    finally:
+        if room is not None:
+            if (room / "before").is_dir() and not target.exists():
+                (room / "before").rename(target)
+            shutil.rmtree(room, ignore_errors=True)

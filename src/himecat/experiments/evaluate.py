@@ -8,15 +8,19 @@ from __future__ import annotations
 import multiprocessing
 import os
 import resource
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from himecat.errors import HimecatError, UsageError
+from himecat.errors import DataError, HimecatError, UsageError
 
 MEASURES = ("leaf", "overall")
 COSTS = ("seconds", "cpu_seconds", "peak_rss_mb")
@@ -88,13 +92,17 @@ def run_draw(
     from himecat.corpus.builder import load_corpus
     from himecat.corpus.dataset import draw, open_dataset, true_nodes
     from himecat.corpus.documents import Fields
+    from himecat.corpus.taxonomy_readers import read_taxonomy
     from himecat.estimator import HiMeCat
     from himecat.metrics import score
     from himecat.progress import Progress
 
     began = time.perf_counter()
+    given = {name: value for name, value in arguments.items() if value is not None}
     dataset = open_dataset(folder)
-    chosen = {"metadata": list(dataset.metadata), **{k: v for k, v in arguments.items() if v is not None}}
+    if "taxonomy" in given:
+        dataset = replace(dataset, taxonomy=read_taxonomy(given.pop("taxonomy")))
+    chosen = {"metadata": list(dataset.metadata), **given}
     model = HiMeCat(taxonomy=dataset.taxonomy, **chosen)
     settings = model._settings()
     text = (model.text,) if isinstance(model.text, str) else tuple(model.text)
@@ -106,32 +114,72 @@ def run_draw(
     )
     truth = true_nodes(dataset, loaded)
     labelled = draw(dataset, truth, number, per_leaf)
-    # From here on the program sees the labels of the drawn documents and no others.
-    model.fit(loaded.corpus, labelled, progress=Progress(quiet=quiet))
     test = np.setdiff1d(np.arange(len(loaded.corpus)), labelled.rows)
+    if not len(test):
+        raise DataError(
+            f"{dataset.documents}: draw {number} labels every document, so none is left to score."
+        )
+    progress = Progress(quiet=quiet)
+    progress.say(f"Draw {number}: {len(labelled):,} labelled documents, {len(test):,} to score")
+    # From here on the program sees the labels of the drawn documents and no others.
+    model.fit(loaded.corpus, labelled, progress=progress)
     placed = model.assign(loaded.corpus.take(test))
     scores = score(dataset.taxonomy, truth[test], placed.nodes)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    # Linux counts the peak in kilobytes, macOS in bytes.
-    unit = 1024**2 if sys.platform == "darwin" else 1024
     return DrawResult(
         draw=number,
         leaf={"micro": scores.leaf.micro, "macro": scores.leaf.macro},
         overall={"micro": scores.overall.micro, "macro": scores.overall.macro},
         seconds=time.perf_counter() - began,
         cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_rss_mb=usage.ru_maxrss / unit,
+        peak_rss_mb=_peak_mb(usage.ru_maxrss),
     )
 
 
+def _peak_mb(ru_maxrss: int) -> float:
+    """The most memory this process has held, in megabytes."""
+    with suppress(OSError), open("/proc/self/status") as status:
+        for line in status:
+            # Linux starts `ru_maxrss` of a new program at what its parent held.
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
+
+
 def _child(sender: Any, *task: Any) -> None:
-    """Run a draw and send back the result, or the sentence that says why there is none."""
+    """Run a draw and send back the result, or what went wrong."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    answer: DrawResult | Exception
     try:
-        sender.send(run_draw(*task))
-    except KeyboardInterrupt:
-        os._exit(130)
+        answer = run_draw(*task)
     except HimecatError as error:
-        sender.send(error)
+        answer = error
+    except Exception as error:
+        if os.environ.get("HIMECAT_DEBUG"):
+            traceback.print_exc()
+        # Not every exception can be sent to another process as it is.
+        answer = RuntimeError(f"{type(error).__name__}: {error}")
+    sender.send(answer)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C: it is the parent that hears it and ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def evaluate(
@@ -175,29 +223,33 @@ def evaluate(
         raise UsageError("At least one draw is needed.")
     if per_leaf < 1:
         raise UsageError(f"per_leaf must be at least 1, not {per_leaf}.")
+    from himecat.corpus.dataset import open_dataset
+
+    # A folder that is not complete is told at once, not by a process of its own.
+    open_dataset(folder)
     context = multiprocessing.get_context("spawn")
     results: list[DrawResult] = []
     for number in draws:
         receiver, sender = context.Pipe(duplex=False)
         task = (sender, os.fspath(folder), number, per_leaf, dict(arguments or {}), quiet)
-        process = context.Process(target=_child, args=task)
-        process.start()
+        process = context.Process(target=_child, args=task, daemon=True)
+        with _deaf_to_interrupts():
+            process.start()
         sender.close()
         try:
             answer = receiver.recv()
         except EOFError:
             process.join()
-            if process.exitcode == 130:
-                raise KeyboardInterrupt from None
             raise HimecatError(
                 f"Draw {number} ended without a result (exit code {process.exitcode}); out of memory?"
             ) from None
         except BaseException:
-            process.terminate()
+            process.kill()
             raise
         finally:
             process.join()
-        if isinstance(answer, HimecatError):
+            receiver.close()
+        if isinstance(answer, Exception):
             raise answer
         results.append(answer)
         if told is not None:

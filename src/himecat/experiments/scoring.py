@@ -23,7 +23,7 @@ def read_predictions(predictions: str | os.PathLike[str], taxonomy: Taxonomy) ->
     for record in iter_records(predictions, problems):
         if record.fields is None:
             continue
-        name, path = record.fields.get("id"), record.fields.get("path", [])
+        name, path = record.fields.get("id"), record.fields.get("path")
         if name is None or not isinstance(path, list):
             problems.error(record.place, "a prediction needs an 'id' and a 'path' (a list of names).")
             continue
@@ -44,6 +44,7 @@ def score_predictions(
     *,
     without_draw: int | None = None,
     per_leaf: int = 5,
+    fields: Fields | None = None,
 ) -> tuple[Scores, int]:
     """Score a file of predictions; also returns how many documents of the dataset have none.
 
@@ -57,9 +58,11 @@ def score_predictions(
         Leave out the documents labelled in this draw.
     per_leaf : int
         Labelled documents per leaf of that draw.
+    fields : Fields, optional
+        The dataset's fields with text, labels and id.
     """
     dataset = open_dataset(folder)
-    loaded = load_corpus(dataset.documents, Fields(metadata=()), max_tokens=1)
+    loaded = load_corpus(dataset.documents, fields or Fields(), max_tokens=1)
     truth = true_nodes(dataset, loaded)
     assigned = read_predictions(predictions, dataset.taxonomy)
     known = set(loaded.corpus.ids)

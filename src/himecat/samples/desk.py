@@ -51,14 +51,14 @@ OPENINGS = read_templates("""
 - {Good morning|Good afternoon|Hello} to {everybody at the desk|the whole team|whoever reads this}.
 - {My husband|My wife|My neighbour|A friend} said I should {write|turn} to you {before it is forgotten|at
   once|instead of grumbling at home}.
-- {I tried|We tried} to {call|phone|ring} {three times|all morning|<when>}, but {the line was busy|nobody
-  answered|I was cut off}.
+- I tried to {call|phone|ring} {three times|all morning|<when>}, but {the line was busy|nobody answered|I
+  was cut off}.
 - {Thank you for your last answer|Thank you for the quick reply in spring|I have read your answer}, which
   {unfortunately did not settle the matter|was kind but not quite to the point|left one question open}.
 - {Your colleague took down my name|We spoke at the counter|I told your colleague everything on the phone},
   and {I now put it in writing|here are the details again}.
-- This is {my second message|the third time I am writing|my last attempt} {about the same matter|this
-  year|before the holidays}.
+- This is {my second message|the third time I am writing|my last attempt} {about the same matter|about
+  this|this year}.
 - {It may well be|I am afraid this is|I suppose this is} {a small complaint|an everyday problem|a simple
   question}.
 """)

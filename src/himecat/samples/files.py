@@ -35,7 +35,7 @@ two parents, which unfolds into one category per place; `doc_id.txt` names leave
     himecat check documents.jsonl --taxonomy taxonomy.yaml --metadata {metadata}
     himecat fit documents.jsonl --taxonomy taxonomy.yaml --metadata {metadata} -o model
     himecat predict model documents.jsonl -o predictions.jsonl
-    himecat score predictions.jsonl .
+    himecat score predictions.jsonl . --without-draw 0
     himecat evaluate . --draws 5
 """
 

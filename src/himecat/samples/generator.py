@@ -27,9 +27,8 @@ _FEWEST_PER_LEAF = 8
 _LETTERS_PER_REGULAR = 9
 _FEWEST_WORDS = 30
 
-# How many facts a letter tells of its leaf, of the kind of trouble, and of the categories above.
-_FACTS = ((2, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1), (0, 1, 1), (2, 0, 1))
-_FACT_WEIGHTS = (2, 1, 1, 2, 1, 1)
+# How many facts a letter tells of its leaf, and of the leaf's kind of trouble, beside one of a category above.
+_FACTS = ((1, 1), (2, 0), (2, 1))
 
 # The order of a letter's parts.
 _OPENED, _TOLD, _REMARKED, _ASKED, _ASIDE, _CLOSED = range(6)
@@ -60,9 +59,10 @@ def sample_taxonomy() -> Taxonomy:
 def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, Any]]:
     """Make up letters to a town's service desk; the same arguments give the same letters everywhere.
 
-    Most of a letter is what people say whatever their trouble is; one to three sentences are about its leaf
-    or a category above it. Some letters touch a second subject, and some say so little that only who wrote
-    them helps. Senders mostly, not always, write about one thing; tags are part telling, part routine.
+    Much of a letter is what people say whatever their trouble is, or whatever it is that is broken, late or
+    too dear; one to three sentences are about its leaf or a category above it. Some letters touch a second
+    subject, and some say so little that only who wrote them helps. Senders mostly, not always, write about
+    one thing; tags are part telling, part routine.
 
     Parameters
     ----------
@@ -175,15 +175,16 @@ def _letter(line: Line, lines: Sequence[Line], setting: Mapping[str, Sequence[st
         return expand(dice.pick(templates), setting, dice)
 
     facts, wishes = _matter(line, dice)
-    letter = [(_TOLD, expand(template, setting, dice)) for template in facts]
-    letter += [
-        (_ASKED, expand(template, setting, dice)) for template in wishes or [dice.pick(GENERIC_WISHES)]
-    ]
+    asides: list[str] = []
     if facts and dice.chance(8):
         other = dice.pick([each for each in lines if each is not line])
-        letter += [(_ASIDE, say(CHANGES_OF_SUBJECT)), (_ASIDE, say(other[-1].fact_templates))]
+        asides = [dice.pick(CHANGES_OF_SUBJECT), dice.pick(other[-1].fact_templates)]
+        # A second subject leaves less room for the first.
+        facts = facts[:3]
+    subject = [(_TOLD, facts), (_ASKED, wishes or [dice.pick(GENERIC_WISHES)]), (_ASIDE, asides)]
+    letter = [(part, expand(each, setting, dice)) for part, templates in subject for each in templates]
     # What says nothing of the subject fills the letter up to its length.
-    length = 4 + dice.weighted((1, 4, 6))
+    length = 4 + dice.weighted((1, 3, 12))
     remarks = [(_REMARKED, expand(template, setting, dice)) for template in dice.some(MIDDLES, 3)]
     frame = [(_OPENED, say(OPENINGS)), remarks.pop(), (_CLOSED, say(CLOSINGS))]
     for filler in [*dice.some(frame, 3), *remarks]:
@@ -203,17 +204,15 @@ def _matter(line: Line, dice: Dice) -> tuple[list[str], list[str]]:
     if kind == 1 and above:
         # Only the category above shows: the leaf is a guess unless the sender gives it away.
         return [dice.pick(above[-1].fact_templates)], []
-    from_leaf, from_theme, from_above = _FACTS[dice.weighted(_FACT_WEIGHTS)]
-    facts = dice.some(leaf.fact_templates, from_leaf)
-    if leaf.theme and from_theme:
-        facts.append(dice.pick(THEMES[leaf.theme]))
-    if above and from_above:
-        facts.insert(0, dice.pick(dice.pick(above).fact_templates))
-    if not facts:
-        facts = dice.some(leaf.fact_templates, 1)
+    if not above:
+        facts = dice.some(leaf.fact_templates, 2)
+    else:
+        from_leaf, from_theme = _FACTS[dice.weighted((3, 1, 2))]
+        facts = [dice.pick(dice.pick(above).fact_templates), *dice.some(leaf.fact_templates, from_leaf)]
+        facts += dice.some(THEMES[leaf.theme], from_theme)
     wishes: list[str] = []
-    if dice.chance(75):
-        asks = leaf if not above or dice.chance(85) else dice.pick(above)
+    if dice.chance(60):
+        asks = leaf if not above or dice.chance(60) else dice.pick(above)
         wishes = [dice.pick(asks.wish_templates)]
     return facts, wishes
 

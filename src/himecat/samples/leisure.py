@@ -145,7 +145,7 @@ _EVENTS = Category(
 _POOL = Category(
     "pool",
     share=65,
-    theme="disturbance",
+    theme="money",
     facts="""
 - The water in the {big pool|paddling pool|diving pool} {was cold|was cloudy|smelled of chlorine|stung my
   eyes} <when>.

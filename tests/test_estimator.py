@@ -1,0 +1,711 @@
+"""The estimator from raw input to paths, with small settings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+from sklearn import clone
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils import estimator_checks
+
+from himecat import HiMeCat, Taxonomy, read_corpus
+from himecat.classify import TrainingSet, node_probabilities, register_classifier
+from himecat.classify.logistic import mean_vectors
+from himecat.corpus.columns import Ragged, Supervision
+from himecat.corpus.problems import Problems
+from himecat.errors import DataError, UsageError
+from himecat.explain import LabelExplanation
+from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+
+TOPICS = {"x": ("a", "x"), "y": ("a", "y"), "z": ("b", "z")}
+TREE = {"a": {"x": None, "y": None}, "b": {"z": None}}
+SMALL: dict[str, Any] = {
+    "min_count": 2,
+    "dimension": 16,
+    "samples": 300_000,
+    "rate": 0.04,
+    "beta": 20,
+    "neighbours": 8,
+    "concentration": 150,
+    "epochs": 8,
+    "batch_size": 16,
+    "filter_maps": 6,
+    "threads": 1,
+}
+# For what does not depend on the network.
+QUICK = SMALL | {"classifier": "mean-logistic", "samples": 5_000}
+
+Documents = list[dict[str, Any]]
+
+
+def topic_documents(n: int = 90, seed: int = 0) -> Documents:
+    """Documents of three topics in turn, with their true labels; authors and tags are missing here and there."""
+    rng = np.random.default_rng(seed)
+    documents: Documents = []
+    for row in range(n):
+        topic = list(TOPICS)[row % 3]
+        words = [
+            f"{topic}{rng.integers(8)}" if rng.random() < 0.7 else f"any{rng.integers(20)}" for _ in range(9)
+        ]
+        document: dict[str, Any] = {"id": f"d{row}", "text": " ".join(words), "labels": list(TOPICS[topic])}
+        document["by"] = [f"{topic}-author{rng.integers(4)}"] if rng.random() < 0.8 else []
+        document["tags"] = [f"{topic}-tag"] if rng.random() < 0.5 else []
+        documents.append(document)
+    return documents
+
+
+def partly_labelled(documents: Documents, n: int = 15) -> Documents:
+    """The same documents, of which only the first n show their labels."""
+    return [
+        document | {"labels": document["labels"] if row < n else []} for row, document in enumerate(documents)
+    ]
+
+
+def small(**options: Any) -> HiMeCat:
+    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | SMALL | options))
+
+
+def quick(**options: Any) -> HiMeCat:
+    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | QUICK | options))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> HiMeCat:
+    return small().fit(partly_labelled(topic_documents()))
+
+
+NEW = topic_documents(60, seed=7)
+
+
+# -- what it learns ------------------------------------------------------------------------------------
+
+
+def test_new_documents_find_their_way(fitted: HiMeCat) -> None:
+    found = fitted.predict(NEW)
+    assert sum(path == tuple(document["labels"]) for path, document in zip(found, NEW, strict=True)) >= 58
+    assert fitted.score(NEW, [document["labels"] for document in NEW]) >= 0.96
+
+
+def test_an_uneven_tree_of_three_levels_is_learned() -> None:
+    """The sample corpus: leaves at every level, a name at two places, metadata with gaps."""
+    documents, tree = sample_documents(300), sample_taxonomy()
+    labels = sample_split(documents, per_leaf=4)
+    model = HiMeCat(tree, METADATA, **(SMALL | {"samples": 1_500_000, "beta": 40}))
+    model.fit(documents, labels)
+    hidden = [row for row, path in enumerate(labels) if path is None]
+    placed = model.assign([documents[row] for row in hidden])
+    assert {tree.depths[node] for node in placed.nodes} == {1, 2, 3}
+    hits = [placed.path(place) == tuple(documents[row]["labels"]) for place, row in enumerate(hidden)]
+    # Chance is 1 in 22; this is a fraction of the usual training.
+    assert np.mean(hits) > 0.3
+
+
+def test_the_attributes_of_a_fitted_model(fitted: HiMeCat) -> None:
+    assert fitted.classes_ == list(TOPICS.values())
+    assert fitted.taxonomy_ == Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})
+    assert fitted.space_.documents.shape == (90, 16)
+    assert set(fitted.space_.metadata) == {"by", "tags"}
+    assert (fitted.settings_.beta, fitted.settings_.filter_widths) == (20, (2, 3, 4, 5))
+    assert fitted.history_[0].objective["word"] < fitted.history_[-1].objective["word"]
+    assert [str(problem) for problem in fitted.problems_] == []
+
+
+# -- the forms of input --------------------------------------------------------------------------------
+
+
+def as_lines(documents: Documents, file: Path) -> Path:
+    text = "".join(json.dumps(document) + "\n" for document in documents)
+    if file.suffix == ".gz":
+        file.write_bytes(gzip.compress(text.encode()))
+    else:
+        file.write_text(text)
+    return file
+
+
+def test_every_form_of_input_gives_the_same_model(tmp_path: Path) -> None:
+    documents = partly_labelled(topic_documents())
+    bare = [{key: value for key, value in document.items() if key != "labels"} for document in documents]
+    labels = [document["labels"] or None for document in documents]
+    tree_file = tmp_path / "tree.yaml"
+    tree_file.write_text("a: [x, y]\nb: [z]\n")
+    corpus = read_corpus(documents, metadata=["by", "tags"], min_count=2)
+    tree = Taxonomy.from_paths(TOPICS.values())
+    supervision = Supervision(
+        np.arange(15), np.array([tree.find(document["labels"]) for document in documents[:15]])
+    )
+    table = pd.DataFrame(documents)
+    fits: dict[str, tuple[Any, Any, Any]] = {
+        "dicts": (documents, None, TREE),
+        "dicts and paths": (bare, labels, tree),
+        "dicts and joined paths": (bare, ["/".join(path) if path else None for path in labels], tree),
+        "dicts and leaf names": (bare, [path[-1] if path else None for path in labels], tree),
+        "dicts with other labels": ([d | {"labels": "x"} for d in bare], labels, tree),
+        "data frame": (table, None, str(tree_file)),
+        "data frame and series": (
+            table.drop(columns="labels"),
+            pd.Series(labels, index=range(90, 0, -1)),
+            tree_file,
+        ),
+        "corpus and supervision": (corpus, supervision, tree),
+        "corpus and labels": (corpus, labels, tree),
+        "lines": (as_lines(documents, tmp_path / "d.jsonl"), None, tree),
+        "packed lines": (str(as_lines(documents, tmp_path / "d.jsonl.gz")), None, tree),
+        "generator": ((document for document in documents), None, tree),
+    }
+    expected = None
+    for name, (X, y, taxonomy) in fits.items():
+        model = quick(taxonomy=taxonomy).fit(X, y)
+        found = model.predict_proba(NEW).tobytes() + model.transform(NEW).tobytes()
+        expected = expected or found
+        assert found == expected, name
+
+
+def test_new_documents_may_come_in_every_form(fitted: HiMeCat, tmp_path: Path) -> None:
+    expected = fitted.predict_proba(NEW).tobytes()
+    forms = [
+        pd.DataFrame(NEW),
+        as_lines(NEW, tmp_path / "new.jsonl"),
+        read_corpus(NEW, metadata=["tags", "by"]),
+        (document for document in NEW),
+    ]
+    for form in forms:
+        assert fitted.predict_proba(form).tobytes() == expected
+    texts = [document["text"] for document in NEW]
+    assert fitted.predict_proba(texts).shape == (60, 3)
+
+
+def test_plain_texts_are_enough() -> None:
+    documents = topic_documents()
+    texts = [document["text"] for document in documents]
+    labels = [document["labels"][-1] if row < 15 else None for row, document in enumerate(documents)]
+    model = quick(metadata=[], samples=60_000).fit(texts, labels)
+    assert model.space_.metadata == {}
+    assert [str(note) for note in model.problems_] == ["No metadata fields were named: text alone is used."]
+    found = model.predict([document["text"] for document in NEW])
+    assert np.mean([path == tuple(d["labels"]) for path, d in zip(found, NEW, strict=True)]) > 0.9
+
+
+@pytest.mark.parametrize(
+    "nothing", [None, float("nan"), np.float32("nan"), "", "  ", [], (), pd.NA, np.array([])]
+)
+def test_what_stands_for_no_label(nothing: Any) -> None:
+    documents = topic_documents(30)
+    expected = quick().fit(documents, [d["labels"] if row < 15 else None for row, d in enumerate(documents)])
+    model = quick().fit(documents, [d["labels"] if row < 15 else nothing for row, d in enumerate(documents)])
+    assert model.predict_proba(NEW).tobytes() == expected.predict_proba(NEW).tobytes()
+
+
+def test_missing_labels_in_a_data_frame() -> None:
+    table = pd.DataFrame(topic_documents(30))
+    table["labels"] = ["/".join(path) for path in table["labels"]]
+    table.loc[15:, "labels"] = float("nan")
+    expected = quick().fit(table)
+    typed = table.astype({"labels": "string"})
+    assert typed["labels"].isna().any()
+    for X, y in ((typed, None), (table, table["labels"]), (typed, typed["labels"])):
+        assert quick().fit(X, y).predict_proba(NEW).tobytes() == expected.predict_proba(NEW).tobytes()
+
+
+def test_the_fields_can_have_other_names() -> None:
+    documents = [
+        {
+            "key": d["id"],
+            "title": d["text"][:10],
+            "body": d["text"][10:],
+            "where": d["labels"],
+            "who": d["by"],
+        }
+        for d in partly_labelled(topic_documents(30))
+    ]
+    model = quick(metadata=["who"], text=["title", "body"], label_field="where", id_field="key").fit(
+        documents
+    )
+    assert set(model.space_.metadata) == {"who"}
+    assert len(model.predict(documents)) == 30
+
+
+def test_without_a_tree_the_labels_span_it() -> None:
+    documents = partly_labelled(topic_documents(30))
+    model = quick(taxonomy=None).fit(documents)
+    assert sorted(model.classes_) == sorted(TOPICS.values())
+
+
+def test_documents_may_be_labelled_at_an_inner_node() -> None:
+    documents = topic_documents(60)
+    labels: list[Any] = [d["labels"] if row < 15 else None for row, d in enumerate(documents)]
+    expected = quick().fit(documents, labels).predict_proba(NEW)
+    for row in range(15, 60, 3):
+        labels[row] = "a"
+    model = quick().fit(documents, labels)
+    assert np.abs(model.predict_proba(NEW) - expected).max() > 1e-3
+
+
+# -- documents never seen ------------------------------------------------------------------------------
+
+
+def test_what_is_not_known_is_left_out(fitted: HiMeCat) -> None:
+    known = [{"text": "x1 x2 any3", "by": "x-author1"}]
+    more = [
+        {
+            "text": "x1 brandnew x2 Unheard any3",
+            "by": ["x-author1", "stranger"],
+            "tags": "new-tag",
+            "other": 5,
+        }
+    ]
+    assert fitted.predict_proba(known).tobytes() == fitted.predict_proba(more).tobytes()
+    assert fitted.transform(known).tobytes() == fitted.transform(more).tobytes()
+
+
+@pytest.mark.parametrize("classifier", ["kim-cnn", "mean-logistic"])
+def test_a_document_without_known_words_is_shared_equally(fitted: HiMeCat, classifier: str) -> None:
+    model = fitted if classifier == "kim-cnn" else quick().fit(partly_labelled(topic_documents(30)))
+    found = model.predict_proba([{"text": "nothing known here"}, {"text": "x1"}])
+    # Equally at every choice: a or b, then x or y.
+    np.testing.assert_allclose(found[0], [0.25, 0.25, 0.5])
+    assert found[1] != pytest.approx([0.25, 0.25, 0.5])
+    assert np.count_nonzero(model.transform([{"text": "nothing known here"}])) == 0
+
+
+def test_no_documents_give_no_paths(fitted: HiMeCat) -> None:
+    assert fitted.predict([]) == []
+    assert fitted.predict_proba([]).shape == (0, 3)
+    assert fitted.transform([]).shape == (0, 16)
+
+
+def test_probabilities_agree_with_the_paths(fitted: HiMeCat) -> None:
+    leaves = fitted.predict_proba(NEW)
+    assert leaves.dtype == np.float32
+    np.testing.assert_allclose(leaves.sum(axis=1), 1.0, atol=1e-6)
+    placed = fitted.assign(NEW)
+    assert fitted.predict(NEW) == list(placed) == [fitted.classes_[best] for best in leaves.argmax(axis=1)]
+    nodes = node_probabilities(fitted.taxonomy_, leaves)
+    for row in range(len(NEW)):
+        lineage = list(fitted.taxonomy_.lineages[placed.nodes[row]])
+        assert placed.confidence[row].tolist() == nodes[row, lineage].tolist()
+        assert placed.confidences(row)[-1] == pytest.approx(leaves[row].max(), abs=1e-6)
+
+
+def test_low_confidence_stops_the_walk(fitted: HiMeCat) -> None:
+    unsure = [{"text": "nothing known here"}, {"text": "x1 x2 x3 x4 x5"}]
+    careful = copy(fitted)
+    assert fitted.predict(unsure)[0] in {("a", "x"), ("b", "z")}
+    assert careful.set_params(min_confidence=0.5).predict(unsure[:1]) == [("b", "z")]
+    assert careful.set_params(min_confidence=0.6).predict(unsure) == [(), ("a", "x")]
+    placed = careful.assign(unsure)
+    assert placed.reached_leaf.tolist() == [False, True]
+    with pytest.raises(UsageError, match="min_confidence must be at least 0 and at most 1, not 2"):
+        careful.set_params(min_confidence=2).predict(unsure)
+
+
+def test_documents_are_placed_batch_by_batch(fitted: HiMeCat) -> None:
+    problems = Problems()
+    batches = list(fitted.iter_assignments(NEW, problems, batch_size=7))
+    assert [len(origins) for origins, _, _ in batches] == [7] * 8 + [4]
+    assert [origin.id for origins, _, _ in batches for origin in origins] == [d["id"] for d in NEW]
+    assert [path for _, _, placed in batches for path in placed] == fitted.predict(NEW)
+    np.testing.assert_allclose(
+        np.concatenate([placed.confidence for _, _, placed in batches]),
+        fitted.assign(NEW).confidence,
+        atol=1e-6,
+    )
+
+
+def test_nothing_is_placed_after_an_error_unless_bad_ones_are_skipped() -> None:
+    model = quick().fit(partly_labelled(topic_documents(30)))
+    bad = [*NEW[:3], {"text": 7}, *NEW[4:6]]
+    with pytest.raises(DataError, match=r"document 3: .*'text' holds the number 7"):
+        model.predict(bad)
+    problems = Problems()
+    assert sum(len(placed) for _, _, placed in model.iter_assignments(bad, problems, batch_size=2)) == 2
+    assert problems.has_errors
+    model.set_params(skip_bad=True)
+    problems = Problems()
+    batches = list(model.iter_assignments(bad, problems, batch_size=2))
+    usable = [origin.usable for origins, _, _ in batches for origin in origins]
+    assert usable == [True, True, True, False, True, True]
+    assert len(model.predict(bad)) == 6
+
+
+# -- vectors, explanations, examples -------------------------------------------------------------------
+
+
+def test_documents_become_unit_vectors(fitted: HiMeCat) -> None:
+    found = fitted.transform(NEW)
+    assert (found.shape, found.dtype) == ((60, 16), np.float32)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
+    topics = np.arange(60) % 3
+    cosines = found @ found.T
+    same = topics[:, None] == topics[None, :]
+    assert cosines[same].mean() > cosines[~same].mean() + 0.3
+
+
+def test_fit_transform_is_fit_and_transform() -> None:
+    documents = partly_labelled(topic_documents(30))
+    assert quick().fit_transform(documents).tobytes() == quick().fit(documents).transform(documents).tobytes()
+
+
+def test_a_label_is_explained(fitted: HiMeCat) -> None:
+    found = fitted.explain("x", top=3)
+    assert isinstance(found, LabelExplanation)
+    assert found.path == ("a", "x")
+    assert {one.name[0] for one in found.words} == {"x"}
+    assert len(found.words) == 3
+    assert found.metadata["tags"][0].name == "x-tag"
+    assert fitted.explain(["b", "z"]) == fitted.explain("b/z")
+    with pytest.raises(DataError, match="unknown label 'w'"):
+        fitted.explain("w")
+    with pytest.raises(UsageError, match="explain needs a label, documents, or both"):
+        fitted.explain()
+
+
+def test_documents_are_explained(fitted: HiMeCat) -> None:
+    documents = [{"text": "x1 x1 any3 y2", "by": "x-author1"}, {"text": "z3"}, {"text": "unknown"}]
+    found = fitted.explain(documents=documents)
+    assert isinstance(found, list)
+    assert [one.path for one in found] == fitted.predict(documents)
+    assert found[0].evidence[0].name in {"x1", "x-author1"}
+    assert "y2" not in {evidence.name for evidence in found[0].evidence}
+    assert found[2].evidence == []
+    for_y = fitted.explain("y", documents=documents, top=1)
+    assert isinstance(for_y, list)
+    assert for_y[0].evidence[0].name == "y2"
+    assert len(for_y[0].evidence) == 1
+
+
+def test_training_documents_are_shown(fitted: HiMeCat) -> None:
+    found = fitted.synthesize("z", 6)
+    assert len(found) == 6
+    vocabulary = set(fitted.space_.vocabulary.names)
+    assert all(set(words) <= vocabulary for words in found)
+    mostly_z = np.mean([word.startswith("z") for words in found for word in words])
+    assert mostly_z > 0.6
+    assert fitted.synthesize("z", 6) == found
+    assert fitted.synthesize("z", 6, seed=5) != found
+    assert fitted.synthesize("z", 0) == []
+    both = fitted.synthesize("a", 4)
+    topics = [
+        "x" if sum(w[0] == "x" for w in words) > sum(w[0] == "y" for w in words) else "y" for words in both
+    ]
+    assert sorted(topics) == ["x", "x", "y", "y"]
+    with pytest.raises(UsageError, match="count must be at least 0, not -1"):
+        fitted.synthesize("z", -1)
+    with pytest.raises(UsageError, match="seed must be at least 0, not -3"):
+        fitted.synthesize("z", 1, seed=-3)
+
+
+# -- determinism and switches --------------------------------------------------------------------------
+
+
+def everything(model: HiMeCat) -> bytes:
+    return model.predict_proba(NEW).tobytes() + model.transform(NEW).tobytes() + model.space_.labels.tobytes()
+
+
+def test_threads_change_nothing() -> None:
+    """With so many documents there are two shards; the inner nodes are trained at the same time too."""
+    documents = partly_labelled(topic_documents(600))
+    options = {"samples": 40_000, "epochs": 3}
+    one, two = (small(threads=threads, **options).fit(documents) for threads in (1, 2))
+    assert everything(one) == everything(two)
+    assert everything(small(threads=None, **options).fit(documents)) == everything(one)
+
+
+def test_the_seed_decides() -> None:
+    documents = partly_labelled(topic_documents(60))
+    options = {"samples": 10_000, "epochs": 2}
+    one, same, other = (small(random_state=seed, **options).fit(documents) for seed in (3, 3, 4))
+    assert everything(one) == everything(same) != everything(other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"use_hierarchy": False},
+        {"use_metadata": False},
+        {"ignore_metadata": ["tags"]},
+        {"margin_hierarchy": 0.5},
+        {"margin_metadata": 0.5},
+        {"margin_words": 0.5},
+        {"negatives": 2},
+        {"rate": 0.01},
+        {"scaled_steps": False},
+        {"beta": 3},
+        {"concentration": 10.0},
+        {"neighbours": 3},
+        {"real_share": 2.0},
+        {"min_count": 4},
+        {"max_tokens": 4},
+        {"epochs": 2},
+        {"batch_size": 9},
+        {"learning_rate": 0.01},
+        {"momentum": 0.1},
+        {"filter_widths": (1, 2)},
+        {"filter_maps": 3},
+        {"hidden": 5},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_every_hyperparameter_reaches_its_room(change: dict[str, Any]) -> None:
+    documents = partly_labelled(topic_documents(45))
+    options = {"samples": 4_000, "epochs": 1}
+    expected = _predicted(documents, options)
+    assert not np.array_equal(_predicted(documents, options | change), expected)
+
+
+def _predicted(documents: Documents, options: dict[str, Any]) -> npt.NDArray[np.float32]:
+    return small(**options).fit(documents).predict_proba(NEW)
+
+
+def test_a_type_that_is_ignored_has_no_vectors() -> None:
+    documents = partly_labelled(topic_documents(45))
+    ignoring = quick(ignore_metadata=["tags"]).fit(documents)
+    assert set(ignoring.space_.metadata) == {"by"}
+    # As if the field had not been named.
+    assert everything(ignoring) == everything(quick(metadata=["by"]).fit(documents))
+    bare = quick(use_metadata=False).fit(documents)
+    assert bare.space_.metadata == {}
+    assert everything(bare) == everything(quick(metadata=[]).fit(documents))
+
+
+def test_without_synthetic_documents_the_real_ones_are_enough() -> None:
+    documents = partly_labelled(topic_documents(60))
+    model = small(beta=0, epochs=20).fit(documents)
+    found = model.predict(NEW)
+    assert np.mean([path == tuple(d["labels"]) for path, d in zip(found, NEW, strict=True)]) > 0.8
+
+
+def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
+    documents = topic_documents(45)
+    labels = [d["labels"] if row < 15 and d["labels"][-1] != "y" else None for row, d in enumerate(documents)]
+    with pytest.raises(DataError, match=r"One leaf has no labelled document: a/y\. Label some, or allow it"):
+        quick().fit(documents, labels)
+    for beta in (0, 20):
+        model = quick(allow_empty_leaves=True, beta=beta).fit(documents, labels)
+        assert "One leaf has no labelled document and will rarely be chosen: a/y." in map(
+            str, model.problems_
+        )
+        assert model.predict_proba(NEW).shape == (60, 3)
+
+
+# -- what cannot work is said --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"beta": -1}, "beta must be at least 0, not -1."),
+        ({"min_confidence": 1.5}, "min_confidence must be at least 0 and at most 1, not 1.5."),
+        ({"random_state": -1}, "random_state must be a whole number of at least 0, not -1."),
+        ({"random_state": None}, "random_state must be a whole number of at least 0, not None."),
+        ({"threads": 0}, "threads must be a whole number of at least 1, not 0."),
+        ({"preset": "best"}, "There is no preset 'best'; known are default, paper."),
+        ({"metadata": "by"}, "metadata must be a list of field names: ['by']."),
+        ({"ignore_metadata": "by"}, "ignore_metadata must be a list of field names: ['by']."),
+        (
+            {"ignore_metadata": ["venue"]},
+            "ignore_metadata names 'venue', which is not among the metadata fields.",
+        ),
+        ({"text": []}, "Name at least one text field."),
+    ],
+)
+def test_an_option_that_cannot_work_is_named(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        quick(**options).fit(partly_labelled(topic_documents(30)))
+    assert str(caught.value) == sentence
+
+
+def test_an_unknown_classifier_is_named_before_training() -> None:
+    with pytest.raises(UsageError, match="There is no classifier 'forest'"):
+        quick(classifier="forest", samples=10**12).fit(partly_labelled(topic_documents(30)))
+
+
+def test_documents_that_cannot_work_are_explained() -> None:
+    documents = topic_documents(30)
+    with pytest.raises(DataError, match="No document carries labels in the field 'labels'"):
+        quick().fit([d | {"labels": None} for d in documents])
+    with pytest.raises(DataError, match="There is no document to work with"):
+        quick().fit([])
+    with pytest.raises(DataError, match=r"No word occurs 1000 times .*lower min_count"):
+        quick(min_count=1000).fit(documents)
+    with pytest.raises(DataError, match="document 4: unknown label 'w'"):
+        quick().fit(documents, ["x"] * 4 + ["w"] + ["y"] * 25)
+    with pytest.raises(DataError, match="The tree has 1 leaf"):
+        quick(taxonomy=Taxonomy.from_paths([("x",)])).fit(documents, ["x"] * 30)
+    with pytest.raises(DataError, match="No leaf has a labelled document"):
+        quick(allow_empty_leaves=True).fit(documents, ["a"] * 30)
+    with pytest.raises(UsageError, match="There are 30 documents but 29 labels"):
+        quick().fit(documents, ["x"] * 29)
+    rare = [{"text": f"only{row}", "labels": path} for row, path in enumerate(TOPICS.values())]
+    with pytest.raises(DataError, match="No labelled document has a word that occurs often enough"):
+        quick().fit([*rare, *[d | {"labels": None} for d in documents]])
+
+
+def test_a_labelled_document_without_known_words_is_mentioned() -> None:
+    documents = [*partly_labelled(topic_documents(30)), {"id": "odd", "text": "unique", "labels": "x"}]
+    model = quick().fit(documents)
+    assert "One labelled document has no word that occurs often enough to learn from." in map(
+        str, model.problems_
+    )
+
+
+def test_a_supervision_must_fit_the_corpus_and_the_tree() -> None:
+    corpus = read_corpus(topic_documents(30), metadata=["by", "tags"])
+    rows, nodes = np.arange(3), np.array([3, 4, 5])
+    with pytest.raises(UsageError, match="pass the taxonomy too"):
+        quick(taxonomy=None).fit(corpus, Supervision(rows, nodes))
+    with pytest.raises(UsageError, match="names the document 30, but they go from 0 to 29"):
+        quick().fit(corpus, Supervision(rows + 28, nodes))
+    with pytest.raises(UsageError, match="names the node 6, but they go from 1 to 5"):
+        quick().fit(corpus, Supervision(rows, nodes + 1))
+    with pytest.raises(UsageError, match="names 3 documents but 2 nodes"):
+        quick().fit(corpus, Supervision(rows, nodes[:2]))
+
+
+def test_bad_documents_can_be_skipped_and_labels_stay_in_step() -> None:
+    documents = partly_labelled(topic_documents(45))
+    labels = [document["labels"] for document in documents]
+    expected = quick().fit(documents)
+    bad = [{"id": "b1", "text": 5}, *documents[:10], {"id": "b2", "text": " "}, *documents[10:]]
+    with pytest.raises(DataError, match=r"document 0: (.|\n)*document 11: the text is empty"):
+        quick().fit(bad)
+    in_step = [["b", "z"], *labels[:10], None, *labels[10:]]
+    for y in (None, in_step):
+        model = quick(skip_bad=True).fit(bad, y)
+        assert everything(model) == everything(expected)
+        assert [problem.severity for problem in model.problems_] == ["warning", "warning"]
+
+
+# -- scikit-learn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        estimator_checks.check_no_attributes_set_in_init,
+        estimator_checks.check_parameters_default_constructible,
+        estimator_checks.check_get_params_invariance,
+        estimator_checks.check_set_params,
+        estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+        estimator_checks.check_estimator_repr,
+        estimator_checks.check_estimator_cloneable,
+        estimator_checks.check_estimator_tags_renamed,
+        estimator_checks.check_valid_tag_types,
+        estimator_checks.check_mixin_order,
+        estimator_checks.check_estimators_unfitted,
+        estimator_checks.check_transformers_unfitted,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_scikit_learns_own_checks(check: Callable[[str, HiMeCat], None]) -> None:
+    check("HiMeCat", HiMeCat())
+
+
+def test_fitting_leaves_the_parameters_alone() -> None:
+    model = quick(ignore_metadata=["tags"])
+    before = model.get_params()
+    fitted = model.fit(partly_labelled(topic_documents(30)))
+    assert fitted is model
+    assert model.get_params() == before
+    assert everything(clone(model).fit(partly_labelled(topic_documents(30)))) == everything(model)
+    assert is_classifier(model)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model: model.predict(["a"]),
+        lambda model: model.predict_proba(["a"]),
+        lambda model: model.assign(["a"]),
+        lambda model: model.transform(["a"]),
+        lambda model: model.encode(["a"]),
+        lambda model: model.score(["a"], ["x"]),
+        lambda model: model.explain("x"),
+        lambda model: model.synthesize("x"),
+        lambda model: model.save("nowhere"),
+        lambda model: next(model.iter_assignments(["a"], Problems())),
+    ],
+)
+def test_nothing_works_before_fit(use: Callable[[HiMeCat], object]) -> None:
+    with pytest.raises(NotFittedError):
+        use(HiMeCat())
+
+
+def test_it_stands_in_a_pipeline() -> None:
+    documents = partly_labelled(topic_documents(60))
+    alone = Pipeline([("place", quick())]).fit(documents)
+    assert alone.predict(NEW) == quick().fit(documents).predict(NEW)
+    alone.set_params(place__beta=7)
+    assert alone.get_params()["place__beta"] == 7
+    # As a transformer: the vectors feed another classifier.
+    everywhere = topic_documents(60)
+    topics = [document["labels"][-1] for document in everywhere]
+    chain = make_pipeline(quick(samples=60_000), LogisticRegression()).fit(everywhere, topics)
+    assert chain.score(NEW, [document["labels"][-1] for document in NEW]) > 0.9
+
+
+# -- plug-ins ------------------------------------------------------------------------------------------
+
+
+class NearestCentroid:
+    """The child whose mean training vector is nearest: what a user might plug in."""
+
+    name = "nearest-centroid"
+
+    def __init__(self, sharpness: float = 10.0) -> None:
+        self.sharpness = sharpness
+        self.centroids = np.zeros((0, 0), dtype=np.float32)
+
+    def fit(
+        self,
+        training: TrainingSet,
+        words: npt.NDArray[np.float32],
+        *,
+        seed: int,
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        vectors = mean_vectors(training.documents, words)
+        self.centroids = np.stack(
+            [vectors[training.targets == position].mean(axis=0) for position in range(training.n_classes)]
+        )
+
+    def predict_proba(self, documents: Ragged, words: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        scores = self.sharpness * mean_vectors(documents, words) @ self.centroids.T
+        odds = np.exp(scores)
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        return {"sharpness": self.sharpness}, {"centroids": self.centroids}
+
+    @classmethod
+    def from_state(
+        cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> NearestCentroid:
+        made = cls(**settings)
+        made.centroids = arrays["centroids"]
+        return made
+
+
+def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("himecat.classify.registry._registered", {})
+    register_classifier(NearestCentroid)
+    model = quick(classifier="nearest-centroid", samples=60_000).fit(partly_labelled(topic_documents()))
+    assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.classifiers.values())
+    assert model.score(NEW, [document["labels"] for document in NEW]) > 0.9
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    assert everything(loaded) == everything(model)
+    monkeypatch.setattr("himecat.classify.registry._registered", {})
+    with pytest.raises(DataError, match="model/ needs the classifier 'nearest-centroid': register it with"):
+        HiMeCat.load(tmp_path / "model")

@@ -1,0 +1,376 @@
+"""The paper's protocol: a few labelled documents per leaf, scores on all the others, several draws."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import os
+import random
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from conftest import TINY, Himecat
+from himecat.corpus.builder import load_corpus
+from himecat.corpus.dataset import draw, open_dataset, true_nodes
+from himecat.corpus.documents import Fields
+from himecat.errors import DataError, HimecatError, UsageError
+from himecat.experiments import DrawResult, evaluate, spread, summarise
+
+# The package has a function of the same name.
+module = importlib.import_module("himecat.experiments.evaluate")
+
+SMALL = {
+    "samples": 150_000,
+    "beta": 10,
+    "dimension": 16,
+    "min_count": 2,
+    "classifier": "mean-logistic",
+    "text": ["text"],
+    "random_state": 0,
+}
+
+
+class InThisProcess:
+    """Stands for the start of new processes, where a test is about something else."""
+
+    Pipe = staticmethod(multiprocessing.Pipe)
+
+    class Process:
+        exitcode = 0
+
+        def __init__(self, target: Callable[..., None], args: tuple[Any, ...], daemon: bool) -> None:
+            self._target, self._args = target, args
+
+        def start(self) -> None:
+            self._target(*self._args)
+
+        def join(self) -> None:
+            pass
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiprocessing, "get_context", lambda _: InThisProcess)
+
+
+@pytest.fixture(scope="session")
+def evaluated(letters: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The JSON of an evaluation on two draws, each in a process of its own."""
+    from himecat.cli import main
+
+    target = tmp_path_factory.mktemp("scores") / "scores.json"
+    with pytest.raises(SystemExit) as end:
+        main(["evaluate", str(letters), "--draws", "2", "-q", "--threads", "2", "--json", str(target), *TINY])
+    assert end.value.code == 0
+    found = json.loads(target.read_text())
+    assert isinstance(found, dict)
+    return found
+
+
+class TestShape:
+    def test_the_draws(self, evaluated: dict[str, Any]) -> None:
+        assert [one["draw"] for one in evaluated["draws"]] == [0, 1]
+        for one in evaluated["draws"]:
+            assert list(one) == ["draw", "leaf", "overall", "seconds", "cpu_seconds", "peak_rss_mb"]
+            for part in ("leaf", "overall"):
+                assert list(one[part]) == ["micro", "macro"]
+                assert all(0 < value < 1 for value in one[part].values())
+            assert one["seconds"] > 0
+            assert one["cpu_seconds"] > 0
+            assert 50 < one["peak_rss_mb"] < 1500
+
+    def test_the_mean_has_the_same_shape(self, evaluated: dict[str, Any]) -> None:
+        first, second = evaluated["draws"]
+        for name in ("mean", "sd"):
+            assert list(evaluated[name]) == [key for key in first if key != "draw"]
+        for part in ("leaf", "overall"):
+            for key in ("micro", "macro"):
+                both = [first[part][key], second[part][key]]
+                assert evaluated["mean"][part][key] == pytest.approx(np.mean(both))
+                assert evaluated["sd"][part][key] == pytest.approx(np.std(both, ddof=1))
+        for cost in ("seconds", "cpu_seconds", "peak_rss_mb"):
+            assert evaluated["mean"][cost] == pytest.approx((first[cost] + second[cost]) / 2)
+
+    def test_what_was_evaluated(self, evaluated: dict[str, Any]) -> None:
+        assert evaluated["dataset"] == "letters"
+        assert evaluated["arguments"]["beta"] == 10
+        assert evaluated["arguments"]["random_state"] == 0
+
+
+class TestDraws:
+    def test_they_are_the_same_every_time(self, letters: Path, evaluated: dict[str, Any]) -> None:
+        # In this process, on one thread: the protocol, not the process, decides the scores.
+        for one in evaluated["draws"]:
+            again = module.run_draw(str(letters), one["draw"], 5, {**SMALL, "threads": 1}, True)
+            assert again.as_dict()["leaf"] == one["leaf"]
+            assert again.as_dict()["overall"] == one["overall"]
+        assert evaluated["draws"][0]["leaf"] != evaluated["draws"][1]["leaf"]
+
+    def test_they_are_drawn_as_the_corpora_say(self, letters: Path) -> None:
+        dataset = open_dataset(letters)
+        documents = [json.loads(line) for line in (letters / "corpus.jsonl").read_text().splitlines()]
+        loaded = load_corpus(dataset.documents, Fields())
+        truth = true_nodes(dataset, loaded)
+        listed = {}
+        for line in (letters / "doc_id.txt").read_text().splitlines():
+            leaf, _, rows = line.partition("\t")
+            listed |= dict.fromkeys(map(int, rows.split()), leaf)
+        first = draw(dataset, truth, 0)
+        titles = [dataset.taxonomy.title(node) for node in first.nodes.tolist()]
+        assert dict(zip(first.rows.tolist(), titles, strict=True)) == listed
+        # Draw s > 0: one generator, the leaves in sorted order, five of each in file order.
+        rng = random.Random(3)
+        rows_of: dict[tuple[str, ...], list[int]] = {}
+        for row, document in enumerate(documents):
+            rows_of.setdefault(tuple(document["labels"]), []).append(row)
+        expected = []
+        for path in sorted(rows_of, key=lambda path: (path[-1], path)):
+            expected += rng.sample(rows_of[path], 5)
+        assert draw(dataset, truth, 3).rows.tolist() == sorted(expected)
+
+    def test_only_the_labels_of_the_draw_are_learned_from(
+        self, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: dict[str, Any] = {}
+
+        class Watched(Exception):
+            pass
+
+        def watching(self: Any, X: Any, y: Any, **_: Any) -> None:
+            seen.update(documents=len(X), rows=y.rows.tolist())
+            raise Watched
+
+        monkeypatch.setattr("himecat.estimator.HiMeCat.fit", watching)
+        with pytest.raises(Watched):
+            module.run_draw(str(letters), 2, 3, SMALL, True)
+        assert seen["documents"] == 330
+        assert len(seen["rows"]) == 3 * 22
+
+
+class TestPrinted:
+    def test_the_table(self, himecat: Himecat, letters: Path, in_this_process: None) -> None:
+        ended = himecat("evaluate", letters, "--draws", 2, "-q", *TINY)
+        assert (ended.code, ended.err) == (0, "")
+        *_, first, second, mean, sd = ended.out.splitlines()
+        for row, name in ((first, "draw 0"), (second, "draw 1"), (mean, "mean"), (sd, "sd")):
+            assert re.match(rf"{name}( +0\.\d{{4}}){{4}}( +\d+\.\d){{2}} +\d+$", row), row
+        assert max(map(len, ended.out.splitlines())) <= 80
+
+    def test_progress_goes_to_standard_error(
+        self, himecat: Himecat, letters: Path, in_this_process: None, evaluated: dict[str, Any]
+    ) -> None:
+        ended = himecat("evaluate", letters, "--draws", 1, "--json", "-", *TINY)
+        assert ended.json["draws"][0]["leaf"] == evaluated["draws"][0]["leaf"]
+        assert "Draw 0: 110 labelled documents, 220 to score\n" in ended.err
+        assert "Learning the joint space: done in" in ended.err
+        assert re.search(r"^draw 0: leaf F1 0\.\d{4} / ", ended.err, re.MULTILINE)
+
+
+class TestOptions:
+    @pytest.fixture
+    def given(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        """What a draw was started with."""
+        found: dict[str, Any] = {}
+        scores = {"micro": 0.5, "macro": 0.5}
+
+        def run(folder: Any, **more: Any) -> list[DrawResult]:
+            found.update(folder=folder, **more)
+            return [DrawResult(number, scores, scores, 1.0, 1.0, 1.0) for number in more["draws"]]
+
+        monkeypatch.setattr("himecat.experiments.evaluate", run)
+        return found
+
+    def test_those_of_fit_reach_the_draws(
+        self, himecat: Himecat, letters: Path, given: dict[str, Any]
+    ) -> None:
+        options = ["--preset=paper", "--seed=7", "--threads=2", "--metadata=tags", "--no-hierarchy"]
+        more = ["--set=beta=3", "--min-confidence=0.2", "--allow-empty-leaves", "--taxonomy=tree.yaml"]
+        assert himecat("evaluate", letters, "--draws", 3, "--per-leaf", 2, *options, *more).code == 0
+        assert list(given["draws"]) == [0, 1, 2]
+        assert given["per_leaf"] == 2
+        assert given["arguments"] == {
+            "preset": "paper",
+            "use_hierarchy": False,
+            "beta": 3,
+            "taxonomy": "tree.yaml",
+            "metadata": ["tags"],
+            "text": ["text"],
+            "label_field": "labels",
+            "id_field": "id",
+            "allow_empty_leaves": True,
+            "min_confidence": 0.2,
+            "random_state": 7,
+            "threads": 2,
+        }
+
+    def test_five_draws_and_the_folder_s_metadata_are_the_defaults(
+        self, himecat: Himecat, letters: Path, given: dict[str, Any]
+    ) -> None:
+        assert himecat("evaluate", letters, "-q").code == 0
+        assert list(given["draws"]) == [0, 1, 2, 3, 4]
+        assert given["arguments"]["metadata"] is None
+
+    def test_another_tree(self, letters: Path, tmp_path: Path) -> None:
+        found = module.run_draw(str(letters), 1, 5, {**SMALL, "taxonomy": letters / "taxonomy.yaml"}, True)
+        assert 0 < found.leaf["micro"] < 1
+        tree = tmp_path / "tree.yaml"
+        tree.write_text("cats:\ndogs:\n")
+        with pytest.raises(DataError, match=r"corpus\.jsonl line 1: unknown label"):
+            module.run_draw(str(letters), 1, 5, {**SMALL, "taxonomy": tree}, True)
+
+
+def ends_at_once(*_: object) -> None:
+    os._exit(9)
+
+
+class TestFaults:
+    def test_bad_documents_are_told_by_the_draw(
+        self, himecat: Himecat, letters: Path, tmp_path: Path
+    ) -> None:
+        dataset = tmp_path / "dataset"
+        shutil.copytree(letters, dataset)
+        with open(dataset / "corpus.jsonl", "a") as corpus:
+            corpus.write("{\n")
+        before = sorted(tmp_path.rglob("*"))
+        ended = himecat("evaluate", dataset, "-q", "--json", tmp_path / "scores.json", *TINY)
+        assert (ended.code, ended.out) == (2, "")
+        assert len(ended.errors) == ended.err.count("\n") == 1
+        assert ended.errors[0].startswith(f"{dataset}/corpus.jsonl line 331: broken JSON at column 2")
+        assert sorted(tmp_path.rglob("*")) == before
+
+    @pytest.mark.parametrize(
+        ("spoil", "sentence"),
+        [
+            (lambda document: document.update(text=""), "line 1: the text is empty"),
+            (lambda document: document.pop("text"), "line 1: the document has no field 'text'"),
+            (
+                lambda document: document.update(tags=3),
+                "line 1: the metadata field 'tags' holds the number 3",
+            ),
+            (
+                lambda document: document.update(id="letter-0002"),
+                "line 2: the id 'letter-0002' is also the id",
+            ),
+            (lambda document: document.update(labels="nowhere"), "line 1: unknown label 'nowhere'"),
+            (lambda document: document.update(labels=[]), "line 1: the document has no labels"),
+            (
+                lambda document: document.update(labels=["pool", "lighting"]),
+                "labelled with 2 different leaves",
+            ),
+        ],
+    )
+    def test_bad_documents(
+        self,
+        himecat: Himecat,
+        letters: Path,
+        tmp_path: Path,
+        in_this_process: None,
+        spoil: Callable[[dict[str, Any]], object],
+        sentence: str,
+    ) -> None:
+        dataset = tmp_path / "dataset"
+        shutil.copytree(letters, dataset)
+        first, *others = (dataset / "corpus.jsonl").read_text().splitlines()
+        document = json.loads(first)
+        spoil(document)
+        (dataset / "corpus.jsonl").write_text("\n".join([json.dumps(document), *others]))
+        (dataset / "doc_id.txt").unlink()
+        ended = himecat("evaluate", dataset, "-q", "--json", tmp_path / "scores.json", *TINY)
+        assert (ended.code, ended.out) == (2, "")
+        assert len(ended.errors) == 1
+        assert sentence in ended.errors[0]
+        assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+    def test_leaves_without_documents(
+        self, himecat: Himecat, letters: Path, tmp_path: Path, in_this_process: None
+    ) -> None:
+        dataset = tmp_path / "dataset"
+        shutil.copytree(letters, dataset)
+        (dataset / "doc_id.txt").unlink()
+        with open(dataset / "label_hier.txt", "a") as tree:
+            tree.write("lost-property umbrellas gloves\n")
+        kept = [
+            line
+            for line in (dataset / "corpus.jsonl").read_text().splitlines()
+            if json.loads(line)["labels"] != ["lost-property"]
+        ]
+        (dataset / "corpus.jsonl").write_text("\n".join(kept))
+        arguments = ["evaluate", dataset, "--draws", 1, "--json", "-", *TINY]
+        ended = himecat(*arguments, "-q")
+        assert ended.code == 2
+        assert "lost-property/umbrellas, lost-property/gloves" in ended.errors[0]
+        assert himecat(*arguments, "--allow-empty-leaves").json["draws"][0]["leaf"]["micro"] > 0
+
+    def test_a_draw_that_leaves_nothing_to_score(self, letters: Path, tmp_path: Path) -> None:
+        dataset = tmp_path / "dataset"
+        shutil.copytree(letters, dataset)
+        (dataset / "doc_id.txt").write_text("arts\t0\nlaw\t1\n")
+        (dataset / "label_hier.txt").write_text("ROOT arts law\n")
+        (dataset / "corpus.jsonl").write_text(
+            '{"text": "a b", "labels": "arts"}\n{"text": "a c", "labels": "law"}\n'
+        )
+        with pytest.raises(DataError, match="draw 0 labels every document, so none is left to score"):
+            module.run_draw(str(dataset), 0, 5, {**SMALL, "min_count": 1}, True)
+
+    def test_a_fault_of_ours_in_a_draw(
+        self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
+    ) -> None:
+        def broken(*_: object) -> None:
+            raise KeyError("x")
+
+        monkeypatch.setattr(module, "run_draw", broken)
+        ended = himecat("evaluate", letters, "-q")
+        assert ended.code == 1
+        assert ended.err.count("\n") == 1
+        assert "this should not have happened: RuntimeError: KeyError: 'x'" in ended.err
+
+    def test_a_draw_that_is_killed(self, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_child", ends_at_once)
+        with pytest.raises(
+            HimecatError, match=r"Draw 0 ended without a result \(exit code 9\); out of memory\?"
+        ):
+            evaluate(letters, draws=[0])
+
+    def test_wrong_numbers(self, letters: Path) -> None:
+        with pytest.raises(UsageError, match="At least one draw"):
+            evaluate(letters, draws=[])
+        with pytest.raises(UsageError, match="per_leaf must be at least 1"):
+            evaluate(letters, per_leaf=0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system counts otherwise")
+def test_the_peak_is_that_of_the_process_itself() -> None:
+    # What the parent of a draw holds must not count, however much it is.
+    ballast = np.ones(400_000_000, dtype=np.uint8)
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=tell_peak, args=(sender,))
+    process.start()
+    assert 20 < receiver.recv() < len(ballast) / 2**20
+    process.join()
+
+
+def tell_peak(sender: Any) -> None:
+    import resource
+
+    sender.send(module._peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+
+
+def test_summaries() -> None:
+    def result(number: int, value: float) -> DrawResult:
+        return DrawResult(
+            number, {"micro": value, "macro": value}, {"micro": 0.5, "macro": 0.5}, 2.0, 3.0, 4.0
+        )
+
+    found = summarise([result(0, 0.25), result(1, 0.75)])
+    assert found["leaf"] == {"micro": 0.5, "macro": 0.5}
+    assert (found["seconds"], found["cpu_seconds"], found["peak_rss_mb"]) == (2.0, 3.0, 4.0)
+    assert summarise([result(0, 0.25)], spread)["leaf"]["micro"] == 0
+    json.dumps(found)

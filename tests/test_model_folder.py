@@ -1,0 +1,294 @@
+"""Fitted models in folders and back; a folder of the first release is kept to be loaded for ever.
+
+`python tests/test_model_folder.py FOLDER` shows how the kept model was made: it writes another one like it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from himecat import HiMeCat
+from himecat.errors import ModelFolderError, OutputError
+from himecat.persistence import read_model, write_model
+
+KEPT = Path(__file__).parent / "fixtures" / "model-v1"
+EXPECTED = KEPT.with_name("model-v1-expected.json")
+TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
+TEXTS = {
+    "pets": "the cat and the dog sleep in the warm house of the family",
+    "birds": "a hawk and an owl fly over the dark forest at night",
+    "fish": "the trout and the pike swim in the cold river at night",
+    "vehicles": "the car and the truck stop on the road in front of the house",
+}
+AUTHORS = {"pets": "ann", "birds": "bob", "fish": "bob", "vehicles": "eve"}
+NEW = [
+    {"text": "a dog and a cat sleep in the warm house", "by": "ann"},
+    {"text": "an owl at night, a hawk"},
+    {"text": "pike", "by": ["bob", "somebody else"]},
+    {"text": "a truck on the road, a car in front of it"},
+    {"text": "quite another subject"},
+]
+
+Document = dict[str, Any]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def training_documents(n: int = 48) -> list[Document]:
+    """Six words of a leaf's text at a time; the first three documents of every leaf are labelled."""
+    rng = np.random.default_rng(0)
+    documents: list[Document] = []
+    for row in range(n):
+        leaf = list(TEXTS)[row % 4]
+        words = rng.permutation(TEXTS[leaf].split())[:6]
+        documents.append({"text": " ".join(words), "labels": leaf if row < 12 else None})
+        if row % 3:
+            documents[-1]["by"] = [AUTHORS[leaf]]
+    return documents
+
+
+def small_model(**options: Any) -> HiMeCat:
+    return HiMeCat(
+        **{
+            "taxonomy": TREE,
+            "metadata": ["by"],
+            "dimension": 8,
+            "min_count": 1,
+            "samples": 300_000,
+            "rate": 0.04,
+            "beta": 20,
+            "neighbours": 6,
+            "concentration": 150.0,
+            "epochs": 20,
+            "batch_size": 16,
+            "filter_widths": (3, 1, 2),
+            "filter_maps": 4,
+            "hidden": 5,
+            "random_state": 1,
+            "threads": 1,
+        }
+        | options
+    )
+
+
+def write_fixture(folder: Path) -> None:
+    """Make the kept folder and, beside it, what it should answer.
+
+    Only a new version of the folder's format is a reason to call this, with a folder of that version; the old
+    ones stay as they are, because people have models like them.
+    """
+    model = small_model().fit(training_documents())
+    model.save(folder)
+    answers = {
+        "documents": NEW,
+        "paths": model.predict(NEW),
+        "probabilities": model.predict_proba(NEW).tolist(),
+        "vectors": model.transform(NEW).tolist(),
+    }
+    folder.with_name(f"{folder.name}-expected.json").write_text(json.dumps(answers, indent=1) + "\n")
+
+
+# -- the kept folder -----------------------------------------------------------------------------------
+
+
+def test_the_kept_model_still_answers_as_it_did() -> None:
+    expected = json.loads(EXPECTED.read_text())
+    model = HiMeCat.load(KEPT)
+    np.testing.assert_allclose(
+        model.predict_proba(expected["documents"]), expected["probabilities"], atol=1e-5
+    )
+    np.testing.assert_allclose(model.transform(expected["documents"]), expected["vectors"], atol=1e-5)
+    assert [list(path) for path in model.predict(expected["documents"])] == expected["paths"]
+    # It says something: not all documents are at the same place, and most are placed surely.
+    assert len({tuple(path) for path in expected["paths"]}) >= 4
+    assert np.median(np.max(expected["probabilities"], axis=1)) > 0.6
+
+
+def test_the_kept_model_has_all_its_parts() -> None:
+    model = HiMeCat.load(KEPT)
+    assert model.taxonomy_.n_leaves == 4
+    assert model.settings_.dimension == model.space_.dimension == 8
+    assert set(model.space_.metadata) == {"by"}
+    assert len(model.history_) > 10
+    assert model.explain("pets", top=3)
+    assert len(model.synthesize("wild", 4)) == 4
+    assert sum(file.stat().st_size for file in (*KEPT.iterdir(), EXPECTED)) < 60_000
+
+
+# -- there and back ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["kim-cnn", "mean-logistic"])
+def model(request: pytest.FixtureRequest) -> HiMeCat:
+    return small_model(classifier=request.param).fit(training_documents())
+
+
+def test_a_loaded_model_is_the_same_to_the_bit(model: HiMeCat, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    assert loaded.predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
+    assert loaded.transform(NEW).tobytes() == model.transform(NEW).tobytes()
+    assert loaded.predict(NEW) == model.predict(NEW)
+    assert loaded.classes_ == model.classes_
+    assert loaded.taxonomy_ == model.taxonomy_
+    assert loaded.settings_ == model.settings_
+    assert loaded.explain("wild") == model.explain("wild")
+    assert loaded.explain(documents=NEW) == model.explain(documents=NEW)
+    assert loaded.synthesize("wild", 3) == model.synthesize("wild", 3)
+    assert [done.objective for done in loaded.history_] == [done.objective for done in model.history_]
+    assert loaded.space_.documents.shape == (0, 8)
+    np.testing.assert_array_equal(loaded.space_.vocabulary.counts, model.space_.vocabulary.counts)
+
+
+def test_a_loaded_model_saves_the_same_bytes(model: HiMeCat, tmp_path: Path) -> None:
+    model.save(tmp_path / "one")
+    HiMeCat.load(tmp_path / "one").save(tmp_path / "two")
+    for name in ("model.json", "weights.safetensors"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_loaded_model_that_is_fitted_again_is_fitted_as_it_was(tmp_path: Path) -> None:
+    options = {"classifier": "mean-logistic", "samples": 2_000, "beta": 7, "preset": "paper"}
+    model = small_model(**options).fit(training_documents())
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    again = loaded.set_params(threads=1).fit(training_documents())
+    assert again.settings_ == model.settings_
+    assert again.predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
+
+
+def test_the_arguments_that_matter_for_new_documents_are_kept(tmp_path: Path) -> None:
+    documents = [
+        {"body": d["text"], "is": d["labels"], "by": d.get("by"), "x": "y"} for d in training_documents()
+    ]
+    model = small_model(
+        classifier="mean-logistic",
+        samples=2_000,
+        metadata=("by", "x"),
+        ignore_metadata={"x"},
+        text=["body"],
+        label_field="is",
+        id_field="key",
+        min_confidence=np.float64(0.5),
+        random_state=np.int64(4),
+    ).fit(documents)
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    for name in ("metadata", "ignore_metadata", "text"):
+        assert list(getattr(loaded, name)) == list(getattr(model, name))
+    for name in ("label_field", "id_field", "min_confidence", "random_state", "preset"):
+        assert getattr(loaded, name) == getattr(model, name)
+    new = [{"key": f"k{row}", "body": document["text"]} for row, document in enumerate(NEW)]
+    assert loaded.predict(new) == model.predict(new)
+
+
+def test_an_existing_folder_is_only_replaced_on_request(model: HiMeCat, tmp_path: Path) -> None:
+    model.save(tmp_path / "model")
+    with pytest.raises(OutputError):
+        model.save(tmp_path / "model")
+    model.save(tmp_path / "model", overwrite=True)
+    assert HiMeCat.load(tmp_path / "model").predict(NEW) == model.predict(NEW)
+
+
+# -- folders that do not fit together ------------------------------------------------------------------
+
+Damage = Callable[[Document, Arrays], object]
+
+
+def cut(document: Document, key: str) -> None:
+    document[key] = document[key][:-1]
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "trimmed vocabulary": (lambda d, a: cut(d, "vocabulary"), "'words' should hold"),
+    "fewer word vectors": (lambda d, a: a.update(words=a["words"][:-1]), "'words' should hold"),
+    "flat word vectors": (
+        lambda d, a: a.update(words=a["words"].ravel()),
+        "does not fit weights.safetensors",
+    ),
+    "other precision": (lambda d, a: a.update(words=a["words"].astype(np.float64)), "x 8 float64"),
+    "fewer labels": (
+        lambda d, a: a.update(labels=a["labels"][:-1]),
+        "'labels' should hold 7 x 8 float32, not 6 x 8",
+    ),
+    "other dimension": (lambda d, a: a.update(labels=a["labels"][:, :5]), "'labels' should hold 7 x 8"),
+    "fewer counts": (lambda d, a: a.update(word_counts=a["word_counts"][1:]), "'word_counts' should hold"),
+    "fewer values": (lambda d, a: cut(d["metadata"], "by"), "'metadata/by' should hold 2 x 8"),
+    "no vectors of a type": (lambda d, a: a.pop("metadata/by"), "metadata/by"),
+    "no words": (lambda d, a: a.pop("words"), "'words'"),
+    "no vocabulary": (lambda d, a: d.pop("vocabulary"), "'vocabulary' is missing"),
+    "no settings": (lambda d, a: d.pop("settings"), "'settings' is missing"),
+    "a tokenizer from the future": (
+        lambda d, a: d.update(tokenizer="words-9"),
+        "needs the tokenizer 'words-9'",
+    ),
+    "unknown classifier": (
+        lambda d, a: d["classifiers"][0].update(name="oracle"),
+        "needs the classifier 'oracle'",
+    ),
+    "a classifier less": (lambda d, a: cut(d, "classifiers"), "the classifiers do not stand at the nodes"),
+    "a classifier elsewhere": (lambda d, a: d["classifiers"][0].update(node=2), "classifier/2"),
+    "no weights": (lambda d, a: a.pop("classifier/0/filters"), "classifier/0/filters"),
+    "weights of another shape": (
+        lambda d, a: a.update({"classifier/0/dense": a["classifier/0/dense"][1:]}),
+        "size mismatch for dense",
+    ),
+    "one child too many": (
+        lambda d, a: a.update(
+            {
+                f"classifier/0/{name}": np.repeat(a[f"classifier/0/{name}"], 2, axis=-1)
+                for name in ("output", "output_bias")
+            }
+        ),
+        "the classifier at 'ROOT' is not made for 2 children",
+    ),
+    "a node before its parent": (
+        lambda d, a: d["taxonomy"]["parents"].__setitem__(1, 6),
+        "comes before its parent",
+    ),
+    "a tree of another kind": (lambda d, a: d.update(taxonomy=[]), "does not fit"),
+    "an unknown setting": (lambda d, a: d["settings"].update(magic=1), "magic"),
+    "an unknown argument": (lambda d, a: d["parameters"].update(magic=1), "magic"),
+    "metadata of another kind": (lambda d, a: d.update(metadata=["by"]), "does not fit"),
+    "a broken history": (lambda d, a: d["history"][0].pop("pairs"), "'pairs'"),
+}
+
+
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory: pytest.TempPathFactory) -> tuple[Document, Arrays]:
+    document, arrays = read_model(KEPT)
+    for key in ("format", "version", "himecat", "weights"):
+        document.pop(key)
+    place = tmp_path_factory.mktemp("whole") / "model"
+    write_model(place, document, arrays)
+    # Written again without damage it can be read: what fails below fails for the damage.
+    HiMeCat.load(place)
+    return document, arrays
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_told_in_one_sentence(kind: str, contents: tuple[Document, Arrays], tmp_path: Path) -> None:
+    document, arrays = deepcopy(contents[0]), dict(contents[1])
+    damage, said = DAMAGES[kind]
+    damage(document, arrays)
+    write_model(tmp_path / "model", document, arrays)
+    with pytest.raises(ModelFolderError) as caught:
+        HiMeCat.load(tmp_path / "model")
+    sentence = str(caught.value)
+    assert said in sentence
+    assert sentence.startswith(str(tmp_path / "model"))
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert caught.value.exit_code == 2
+
+
+if __name__ == "__main__":
+    write_fixture(Path(sys.argv[1]))

@@ -1,0 +1,76 @@
+"""The whole way from documents to paths, and what each part of it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from himecat import Corpus, HiMeCat, Supervision, Taxonomy, score
+from himecat.corpus.builder import load_corpus
+from himecat.corpus.dataset import draw, open_dataset, true_nodes
+from himecat.corpus.documents import Fields
+from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+
+QUICK = {"samples": 8_000_000, "beta": 200, "epochs": 4, "batch_size": 64, "min_steps": 200}
+
+
+class TestSampleCorpus:
+    """The sample corpus must show what the tree and the metadata are for."""
+
+    @pytest.fixture(scope="class")
+    def sample(self) -> tuple[Corpus, np.ndarray]:
+        documents, tree = sample_documents(), sample_taxonomy()
+        corpus = load_corpus(documents, Fields(metadata=METADATA), min_count=5).corpus
+        return corpus, np.array([tree.find(document["labels"]) for document in documents])
+
+    @pytest.fixture(scope="class")
+    def leaf_f1(self, sample: tuple[Corpus, np.ndarray]) -> dict[str, float]:
+        corpus, truth = sample
+        tree = sample_taxonomy()
+        flat = Taxonomy(["ROOT", *(f"leaf {leaf}" for leaf in tree.leaves)], [-1, *[0] * tree.n_leaves])
+        found: dict[str, list[float]] = {"whole": [], "flat": [], "text": []}
+        for seed in range(2):
+            labels = sample_split(sample_documents(), seed=seed)
+            rows = np.array([row for row, label in enumerate(labels) if label is not None])
+            test = np.setdiff1d(np.arange(len(corpus)), rows)
+            in_tree = Supervision(rows, truth[rows])
+            in_flat = Supervision(rows, tree.leaf_position[truth[rows]] + 1)
+            placed = {
+                "whole": HiMeCat(tree, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
+                "text": HiMeCat(tree, use_metadata=False, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
+                "flat": np.asarray(tree.leaves)[
+                    HiMeCat(flat, **QUICK).fit(corpus, in_flat).assign(corpus).nodes - 1
+                ],
+            }
+            for name, nodes in placed.items():
+                found[name].append(score(tree, truth[test], nodes[test]).leaf.micro)
+        return {name: float(np.mean(values)) for name, values in found.items()}
+
+    def test_hard_but_not_hopeless(self, leaf_f1: dict[str, float]) -> None:
+        assert 0.5 < leaf_f1["whole"] < 0.9
+
+    def test_the_tree_helps(self, leaf_f1: dict[str, float]) -> None:
+        assert leaf_f1["whole"] > leaf_f1["flat"] + 0.04
+
+    def test_the_metadata_help(self, leaf_f1: dict[str, float]) -> None:
+        assert leaf_f1["whole"] > leaf_f1["text"] + 0.02
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("name", "chance", "floor"), [("packages", 1 / 32, 0.40), ("reviews", 1 / 41, 0.13)])
+def test_real_corpora_fit_with_the_defaults(
+    shared_data: Callable[[str], Path], name: str, chance: float, floor: float
+) -> None:
+    dataset = open_dataset(shared_data(name))
+    loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata), min_count=5)
+    truth = true_nodes(dataset, loaded)
+    labelled = draw(dataset, truth, 0)
+    model = HiMeCat(dataset.taxonomy, dataset.metadata, **QUICK).fit(loaded.corpus, labelled)
+    test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
+    found = score(dataset.taxonomy, truth[test], model.assign(loaded.corpus.take(test)).nodes)
+    # The floors lie well below what was measured, and far above chance: they catch a broken part, not noise.
+    assert found.leaf.micro > floor > 5 * chance
+    assert found.overall.micro > found.leaf.micro
