@@ -220,6 +220,27 @@ def test_the_seed_decides_the_network() -> None:
     assert states[0] != states[2]
 
 
+def test_a_small_training_set_is_passed_over_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    training, words = two_topics()
+    batches: list[int] = []
+    forward = KimNetwork.forward
+
+    def counted(network: KimNetwork, *arguments: Any) -> torch.Tensor:
+        batches.append(len(arguments[2]) - 1)
+        return forward(network, *arguments)
+
+    monkeypatch.setattr(KimNetwork, "forward", counted)
+    # 40 documents are 3 batches: 4 passes are 12 steps, and 14 steps are 5 whole passes.
+    for min_steps, steps in ((0, 12), (12, 12), (14, 15), (100, 102)):
+        batches.clear()
+        told: list[int] = []
+        cnn = KimCNN(epochs=4, batch_size=16, maps=2, min_steps=min_steps)
+        cnn.fit(training, words, seed=0, advance=told.append)
+        assert len(batches) == steps
+        assert sum(batches) == steps / 3 * 40
+        assert sum(told) == 4
+
+
 def test_training_of_the_network_leaves_the_global_randomness_alone() -> None:
     training, words = two_topics(8)
     torch.manual_seed(3)

@@ -41,6 +41,7 @@ SMALL: dict[str, Any] = {
     "concentration": 150,
     "epochs": 8,
     "batch_size": 16,
+    "min_steps": 0,
     "filter_maps": 6,
     "threads": 1,
 }
@@ -279,6 +280,12 @@ def test_a_document_without_known_words_is_shared_equally(fitted: HiMeCat, class
     assert np.count_nonzero(model.transform([{"text": "nothing known here"}])) == 0
 
 
+def test_only_the_first_words_of_a_document_are_read() -> None:
+    model = quick(max_tokens=4).fit(partly_labelled(topic_documents(30)))
+    found = model.predict_proba(["x1 x2 any1 x3", "x1 x2 any1 x3 z1 z2 z3 z4 z5 z6"])
+    assert found[0].tobytes() == found[1].tobytes()
+
+
 def test_no_documents_give_no_paths(fitted: HiMeCat) -> None:
     assert fitted.predict([]) == []
     assert fitted.predict_proba([]).shape == (0, 3)
@@ -449,6 +456,7 @@ def test_the_seed_decides() -> None:
         {"max_tokens": 4},
         {"epochs": 2},
         {"batch_size": 9},
+        {"min_steps": 40},
         {"learning_rate": 0.01},
         {"momentum": 0.1},
         {"filter_widths": (1, 2)},

@@ -98,6 +98,19 @@ def test_a_pair_in_place_moves_nothing() -> None:
     assert np.array_equal(anchors, before[:1])
 
 
+@pytest.mark.parametrize("scaled", [True, False])
+def test_a_length_that_is_off_is_put_right(scaled: bool) -> None:
+    """Else rounding errors would grow: a push magnifies what is left of them."""
+    anchors = np.eye(4, dtype=np.float32)[:1]
+    targets = unit_rows(np.random.default_rng(0), 3, 4)
+    # The positive is farthest from the anchor, so that both negatives move.
+    targets[:, 0] = [-0.5, 0.4, 0.6]
+    targets *= np.float32(1.01) / np.linalg.norm(targets, axis=1, keepdims=True)
+    kernel_update(anchors, 0, targets, 0, [1, 2], 0.2, 0.05, scaled)
+    np.testing.assert_allclose(np.linalg.norm(targets.astype(np.float64), axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(anchors.astype(np.float64), axis=1), 1.0, atol=1e-6)
+
+
 def test_scaled_steps_follow_the_cosines() -> None:
     """By hand: f = 0, h = 0.6; the positive is pulled by 1 - f, the negative pushed by 2h."""
     anchors = np.array([[1.0, 0.0]])

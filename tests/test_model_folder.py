@@ -69,6 +69,7 @@ def small_model(**options: Any) -> HiMeCat:
             "concentration": 150.0,
             "epochs": 20,
             "batch_size": 16,
+            "min_steps": 0,
             "filter_widths": (3, 1, 2),
             "filter_maps": 4,
             "hidden": 5,

@@ -226,6 +226,15 @@ def test_no_document_uses_more_words_than_it_has_neighbours() -> None:
     made = made_for(tree, 50, length=200, concentration=5.0, neighbours=3)
     distinct = [len(set(made.documents[row].tolist())) for row in range(len(made.documents))]
     assert set(distinct) == {3}
+    # Every document has a vector of its own, so that together they use more.
+    assert len(set(made.of(1).values.tolist())) > 6
+
+
+def test_leaves_do_not_share_their_chance() -> None:
+    tree = Taxonomy.from_children({"a": {}, "b": {}})
+    labels = np.tile(unit_rows(1, 6), (3, 1))
+    made = synthesize(tree, labels, unit_rows(25, 6, 1), beta=10, length=20, concentration=20.0)
+    assert not np.array_equal(made.of(1).values, made.of(2).values)
 
 
 def test_words_are_drawn_by_the_softmax_of_their_dot_products() -> None:

@@ -111,7 +111,8 @@ def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: i
     """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
 
     The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times
-    1 + ln(number of times it occurs), so that a common word does not win by being everywhere. Where the walk stopped at the root there is nothing to speak for.
+    1 + ln(number of times it occurs), so that a common word does not win by being everywhere. Where the walk
+    stopped at the root there is nothing to speak for.
 
     Examples
     --------

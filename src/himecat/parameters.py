@@ -59,7 +59,7 @@ class Settings:
     real_share: float = 0.2
     classifier: str = "kim-cnn"
     epochs: int = 10
-    batch_size: int = 256
+    batch_size: int = 64
     min_steps: int = 400
     learning_rate: float = 0.1
     momentum: float = 0.9
@@ -77,7 +77,7 @@ class Settings:
 # docs/method.md gives the reasons.
 PRESETS: Mapping[str, Settings] = {
     "default": Settings(),
-    "paper": Settings(min_count=10, epochs=30, min_steps=0),
+    "paper": Settings(min_count=10, epochs=30, batch_size=256, min_steps=0),
 }
 
 _MOST = float("inf")
