@@ -80,7 +80,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> documents = [{"text": "the striker scored a late goal"}, {"text": "a goal in the last match"},
     ...              {"text": "parliament passed the budget law"}, {"text": "the minister defended the law"}]
     >>> labels = ["sport", None, "politics", None]
-    >>> model = HiMeCat(min_count=1, dimension=16, samples=20_000, beta=30, neighbours=5, threads=1)
+    >>> model = HiMeCat(min_count=1, dimension=16, samples=20_000, beta=30, threads=1)
     >>> model.fit(documents, labels).predict(["a late goal in the match"])
     [('sport',)]
     """
@@ -364,7 +364,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
-        from himecat.model_folder import save
+        from himecat.persistence.model import save
 
         check_is_fitted(self)
         save(self, folder, overwrite=overwrite)
@@ -372,6 +372,6 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> HiMeCat:
         """Read a model from a folder written by :meth:`save`."""
-        from himecat.model_folder import load
+        from himecat.persistence.model import load
 
         return load(cls, folder)

@@ -262,7 +262,7 @@ def train(
             beta=settings.beta,
             length=material.mean_length,
             concentration=settings.concentration,
-            neighbours=settings.neighbours,
+            neighbours=_neighbours(settings, space),
             seed=_stream(seed, _SYNTHESIS),
             threads=threads,
             advance=stage.advance,
@@ -282,6 +282,11 @@ def train(
             advance=stage.advance,
         )
     return Fitted(space, classifier, trained.rounds)
+
+
+def _neighbours(settings: Settings, space: JointSpace) -> int:
+    """How many words a synthetic document is made of: of a tiny vocabulary a tenth, or all documents look alike."""
+    return min(settings.neighbours, max(5, len(space.words) // 10))
 
 
 def _stream(seed: int, purpose: int) -> int:
@@ -319,7 +324,7 @@ def example_documents(
         beta=count,
         length=length,
         concentration=settings.concentration,
-        neighbours=settings.neighbours,
+        neighbours=_neighbours(settings, space),
         seed=_stream(seed, _SYNTHESIS),
     )
     names = space.vocabulary.names
