@@ -72,12 +72,11 @@ class Settings:
         return {**asdict(self), "filter_widths": list(self.filter_widths)}
 
 
-# What the paper says and, where it is silent, what its released code does, but for three values: fewer samples
-# (thousands of millions there), a larger first step (0.04 there) and a larger concentration (150 there);
-# docs/method.md gives the reasons.
+# `paper`: what the paper says and, where it is silent, what its released code does, but for two values: fewer
+# samples (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
 PRESETS: Mapping[str, Settings] = {
     "default": Settings(),
-    "paper": Settings(min_count=10, epochs=30, batch_size=256, min_steps=0),
+    "paper": Settings(min_count=10, rate=0.04, epochs=30, batch_size=256, min_steps=0),
 }
 
 _MOST = float("inf")

@@ -20,10 +20,7 @@ def mean_vectors(documents: Ragged, words: FloatArray) -> FloatArray:
     >>> mean_vectors(Ragged.from_lists([[0, 0], []]), np.eye(2, dtype=np.float32)).tolist()
     [[1.0, 0.0], [0.0, 0.0]]
     """
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(len(documents.values), dtype=np.float32)
-    sums = csr_matrix((ones, documents.values, documents.offsets), shape=(len(documents), len(words))) @ words
+    sums = documents.sums_of(words)
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     return np.asarray(sums / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 

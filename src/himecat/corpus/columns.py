@@ -77,6 +77,20 @@ class Ragged:
         before = np.concatenate([[0], np.cumsum(kept)])
         return Ragged(values[kept].astype(np.int32), before[self.offsets].astype(np.int64))
 
+    def sums_of(self, vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """For every row, the sum of the vectors that its values name.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[0, 0], []]).sums_of(np.eye(2, dtype=np.float32)).tolist()
+        [[2.0, 0.0], [0.0, 0.0]]
+        """
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(self.values), dtype=np.float32)
+        picks = csr_matrix((ones, self.values, self.offsets), shape=(len(self), len(vectors)))
+        return np.asarray(picks @ vectors, dtype=np.float32)
+
 
 @dataclass(frozen=True)
 class Vocabulary:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from himecat.corpus.columns import Corpus, Ragged, Vocabulary
+from himecat.corpus.columns import Corpus, Vocabulary
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.train import Trained
 from himecat.errors import UsageError
@@ -100,22 +100,13 @@ class JointSpace:
         Under the generative story the most likely place of a document given its words and metadata values is
         the direction of the sum of their vectors. A document with nothing known gets the zero vector.
         """
-        total = _sums(corpus.tokens, self.words)
+        total = corpus.tokens.sums_of(self.words)
         for kind, vectors in self.metadata.items():
             column = corpus.metadata.get(kind)
             if column is not None:
-                total += _sums(column.values, vectors)
+                total += column.values.sums_of(vectors)
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
         return (total / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-
-
-def _sums(rows: Ragged, vectors: FloatArray) -> npt.NDArray[np.float64]:
-    """For every row, the sum of the vectors it names."""
-    from scipy.sparse import csr_matrix
-
-    ones = np.ones(len(rows.values), dtype=np.float32)
-    picks = csr_matrix((ones, rows.values, rows.offsets), shape=(len(rows), len(vectors)))
-    return np.asarray(picks @ vectors, dtype=np.float64)
 
 
 def space_from(trained: Trained, relations: Relations, corpus: Corpus, taxonomy: Taxonomy) -> JointSpace:
