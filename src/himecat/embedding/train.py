@@ -143,12 +143,12 @@ def pairs_per_pass(relations: Relations) -> int:
 
 
 def default_samples(relations: Relations) -> int:
-    """Pairs to draw when nothing is said: 65 passes over the words, at most 500 million pairs.
+    """Pairs to draw when nothing is said: 50 passes over the words, at most 400 million pairs.
 
     A small corpus gets 30 million, unless these are more than 2,000 passes.
     """
     drawn = pairs_per_pass(relations)
-    return max(1, min(max(65 * drawn, 30_000_000), 2_000 * drawn, 500_000_000))
+    return max(1, min(max(50 * drawn, 30_000_000), 2_000 * drawn, 400_000_000))
 
 
 def count_passes(relations: Relations, samples: int | None) -> int:
