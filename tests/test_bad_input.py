@@ -654,7 +654,12 @@ def test_places_for_predictions(
 
 def test_folders_that_no_demo_wrote(himecat: Himecat, place: Path) -> None:
     refuses(himecat, place, ["demo", "-o", "."], ". exists already")
-    refuses(himecat, place, ["demo", "-o", ".", "--overwrite"], ". was not written by himecat demo")
+    refuses(
+        himecat,
+        place,
+        ["demo", "-o", ".", "--overwrite"],
+        ". holds docs.jsonl, which himecat demo did not write",
+    )
     refuses(himecat, place, ["demo", "-o", "docs.jsonl"], "docs.jsonl is a file")
 
 

@@ -360,7 +360,7 @@ def test_lists_of_texts_mappings_and_files(tmp_path: Path) -> None:
     source: list[Any] = ["a", {"text": np.str_("b"), "n": np.int64(3), "x": float("nan")}, path, None]
     records, problems = read(iter(source))
     assert records == [
-        Record("document 0", {"text": "a"}),
+        Record("document 0", {"text": "a"}, plain=True),
         Record("document 1", {"text": "b", "n": 3}),
         Record(f"{path} line 1", {"text": "c"}),
         Record("document 3", None),

@@ -45,7 +45,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
         Hyperparameters; see :class:`himecat.parameters.Settings`.
     min_confidence : float
-        A path is cut above the first node less probable than this.
+        Where the leaf is less probable than this, the path ends at the deepest node that is not.
     allow_empty_leaves : bool
         Go on when a leaf has no labelled document.
     skip_bad : bool
@@ -248,7 +248,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         problems = Problems()
         documents = iter_documents(X, self._fields(), problems)
         corpus = encode_documents(documents, space.vocabulary, space.values, self.settings_.max_tokens)
-        if not self.skip_bad:
+        if not self.skip_bad or problems.has_fatal:
             problems.raise_errors()
         return corpus
 
@@ -271,7 +271,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def iter_assignments(
         self, X: Any, problems: Problems, batch_size: int = 4096
     ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
-        """Place documents batch by batch: memory does not grow with their number.
+        """Place documents batch by batch: of those already placed, memory holds the ids alone.
 
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.

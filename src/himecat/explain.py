@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.corpus.columns import Corpus
 from himecat.embedding.space import JointSpace, Neighbour
+from himecat.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplana
     >>> explain_label(space, 1, 1).words
     [Neighbour(kind='word', name='y', cosine=1.0)]
     """
+    if count < 1:
+        raise UsageError(f"top must be at least 1, not {count}.")
     vector = space.labels[node]
     others = {space.taxonomy.title(0), space.taxonomy.title(node)}
     return LabelExplanation(

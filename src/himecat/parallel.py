@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from numbers import Integral
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from himecat.errors import UsageError
 
@@ -60,6 +61,30 @@ def _single_threaded_blas() -> None:
         torch.set_num_threads(1)
 
 
+_limit_lock = threading.Lock()
+_limit_users = 0
+_limits: Any = None
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """Limit matrix products to one thread while any caller is inside, and give the threads back after the last."""
+    global _limit_users, _limits
+    from threadpoolctl import threadpool_limits
+
+    with _limit_lock:
+        _limit_users += 1
+        if _limit_users == 1:
+            _limits = threadpool_limits(limits=1)
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _limit_users -= 1
+            if _limit_users == 0:
+                _limits.restore_original_limits()
+
+
 def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
     """Run every job and return the results in the order of the jobs.
 
@@ -70,8 +95,6 @@ def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
     >>> run_all([lambda: 1, lambda: 2], threads=2)
     [1, 2]
     """
-    from threadpoolctl import threadpool_limits
-
     stop = threading.Event()
 
     def guarded(job: Callable[[], Result]) -> Result:
@@ -87,7 +110,7 @@ def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
             _local.stop = None
 
     with (
-        threadpool_limits(limits=1),
+        _one_blas_thread(),
         ThreadPoolExecutor(max_workers=max(1, threads), initializer=_single_threaded_blas) as pool,
     ):
         futures = [pool.submit(guarded, job) for job in jobs]

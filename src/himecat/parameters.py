@@ -27,7 +27,8 @@ class Settings:
         Whether parent and child labels, and metadata values, take part. `ignore_metadata` of the estimator
         leaves out single types.
     beta, concentration, neighbours : int, float, int
-        Synthetic documents per category, kappa of their vectors, words nearest to such a vector.
+        Synthetic documents per category, kappa of their vectors, words nearest to such a vector (None: 50,
+        or a tenth of a smaller vocabulary).
     real_share : float
         Labelled documents are repeated until they make up this share of the synthetic ones.
     classifier : str
@@ -55,7 +56,7 @@ class Settings:
     use_metadata: bool = True
     beta: int = 500
     concentration: float = 2000.0
-    neighbours: int = 50
+    neighbours: int | None = None
     real_share: float = 0.2
     classifier: str = "kim-cnn"
     epochs: int = 10
@@ -76,7 +77,7 @@ class Settings:
 # samples (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
 PRESETS: Mapping[str, Settings] = {
     "default": Settings(),
-    "paper": Settings(min_count=10, rate=0.04, epochs=30, batch_size=256, min_steps=0),
+    "paper": Settings(min_count=10, rate=0.04, neighbours=50, epochs=30, batch_size=256, min_steps=0),
 }
 
 _MOST = float("inf")
@@ -127,6 +128,8 @@ def check_value(name: str, value: Any) -> Any:
         widths = tuple(value) if isinstance(value, (list, tuple)) else ()
         if not widths or any(not isinstance(w, Integral) or isinstance(w, bool) or w < 1 for w in widths):
             raise UsageError(f"filter_widths must be whole numbers of at least 1, not {value!r}.")
+        if max(widths) > 100:
+            raise UsageError(f"filter_widths must be at most 100, not {max(widths)}.")
         if len(set(widths)) < len(widths):
             raise UsageError(f"filter_widths must differ from each other, not {value!r}.")
         return tuple(int(w) for w in widths)

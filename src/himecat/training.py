@@ -86,6 +86,11 @@ def read_material(
         def place_of(row: int) -> str:
             return loaded.places[row]
 
+        if isinstance(y, Supervision) and loaded.skipped:
+            raise UsageError(
+                f"A Supervision counts rows, and {len(loaded.skipped)} documents were left out: pass the labels "
+                "as a list, or a Corpus."
+            )
         if y is not None and not isinstance(y, Supervision):
             y = _without_skipped(y, len(corpus), loaded.skipped)
     if isinstance(y, Supervision):
@@ -202,7 +207,7 @@ def _check_labelled_words(corpus: Corpus, supervision: Supervision, problems: Pr
     if silent == len(supervision):
         raise DataError(
             "No labelled document has a word that occurs often enough: label others, or lower min_count "
-            "(--min-count)."
+            "(--set min_count=1)."
         )
     if silent:
         count = "One labelled document has" if silent == 1 else f"{silent} labelled documents have"
@@ -286,7 +291,7 @@ def train(
 
 def _neighbours(settings: Settings, space: JointSpace) -> int:
     """How many words a synthetic document is made of: of a tiny vocabulary a tenth, or all documents look alike."""
-    return min(settings.neighbours, max(5, len(space.words) // 10))
+    return settings.neighbours or min(50, max(5, len(space.words) // 10))
 
 
 def _stream(seed: int, purpose: int) -> int:

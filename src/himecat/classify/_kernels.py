@@ -12,12 +12,13 @@ document are ordered by width, so the filters still growing at an offset are alw
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from himecat.compiled import compiled
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def max_over_time(words, offsets, table, widths, maps, features, positions):  # type: ignore[no-untyped-def]
     """For every document and filter, the largest window sum and where it starts.
 
@@ -94,7 +95,7 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
             positions[d, m] = where[m]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def scatter_gradient(words, offsets, positions, gradient, widths, maps, table_gradient):  # type: ignore[no-untyped-def]
     """Add the gradient of every feature to the table entries its winning window was summed from."""
     n_documents = offsets.shape[0] - 1

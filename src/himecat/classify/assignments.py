@@ -81,22 +81,24 @@ def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> Fl
 
 
 def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float = 0.0) -> Assignments:
-    """Choose the most probable leaf, and walk to it as far as the confidence allows.
+    """Choose the most probable leaf, or the deepest node that is sure enough.
 
-    The path is the one to the most probable leaf; it is cut above the first node whose probability is below
-    `min_confidence`.
+    Where the most probable leaf is less probable than `min_confidence`, the document goes to the deepest node
+    that is not, the most probable one of several; where no node is, it stays at the root.
     """
     n_documents = len(leaf_probabilities)
-    best = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
+    ends = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
     nodes_at = node_probabilities(taxonomy, leaf_probabilities)
+    unsure = np.flatnonzero(leaf_probabilities.max(axis=1, initial=0.0) < min_confidence)
+    if len(unsure):
+        found = nodes_at[unsure]
+        # Depth counts before probability, and the root is always sure.
+        rank = np.where(found >= min_confidence, np.asarray(taxonomy.depths) + found / 2, -1.0)
+        rank[:, 0] = 0.0
+        ends[unsure] = rank.argmax(axis=1)
     lineages = np.full((len(taxonomy), taxonomy.depth), -1, dtype=np.int64)
     for node in range(len(taxonomy)):
         lineages[node, : taxonomy.depths[node]] = taxonomy.lineages[node]
-    path = lineages[best]
-    rows = np.arange(n_documents)[:, None]
-    confidence = np.where(path >= 0, nodes_at[rows, path], np.nan).astype(np.float32)
-    # NaN compares as False, so the levels below a leaf never count as sure.
-    sure = np.logical_and.accumulate(confidence >= min_confidence, axis=1)
-    levels = sure.sum(axis=1)
-    ends = np.where(levels > 0, path[np.arange(n_documents), np.maximum(levels - 1, 0)], 0)
-    return Assignments(taxonomy, ends, np.where(sure, confidence, np.nan).astype(np.float32))
+    path = lineages[ends]
+    confidence = np.where(path >= 0, nodes_at[np.arange(n_documents)[:, None], path], np.nan)
+    return Assignments(taxonomy, ends, confidence.astype(np.float32))

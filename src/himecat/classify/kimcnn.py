@@ -202,6 +202,11 @@ class KimCNN:
         self.network = KimNetwork(
             words.shape[1], training.n_classes, self.widths, self.maps, self.hidden, rng
         )
+        if not len(training):
+            # Nothing to learn from: equal scores, not those of random weights.
+            with torch.no_grad():
+                self.network.output.zero_()
+            return
         optimiser = torch.optim.SGD(self.network.parameters(), lr=self.rate, momentum=self.momentum)
         loss_of = nn.CrossEntropyLoss()
         vectors = torch.from_numpy(np.ascontiguousarray(words))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import numpy.typing as npt
 from himecat.classify.protocol import FlatClassifier
 from himecat.errors import UsageError
 
-Builder = Callable[..., FlatClassifier]
 _registered: dict[str, type[FlatClassifier]] = {}
 
 

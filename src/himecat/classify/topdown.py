@@ -12,7 +12,7 @@ import numpy.typing as npt
 from himecat.classify.protocol import FlatClassifier, FloatArray, TrainingSet
 from himecat.corpus.columns import Ragged, Supervision
 from himecat.corpus.taxonomy import Taxonomy
-from himecat.errors import UsageError
+from himecat.errors import HimecatError, UsageError
 from himecat.parallel import run_all
 from himecat.synthesis import SyntheticDocuments
 
@@ -119,6 +119,8 @@ class TopDownClassifier:
                     )
             at_node[:, children] = at_node[:, [node]] * choice
         leaves = at_node[:, list(taxonomy.leaves)]
+        if not np.isfinite(leaves).all():
+            raise HimecatError("A flat classifier gave probabilities that are not numbers.")
         return np.asarray(leaves / leaves.sum(axis=1, keepdims=True), dtype=np.float32)
 
 

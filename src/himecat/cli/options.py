@@ -114,7 +114,7 @@ MinConfidence = Annotated[
         min=0.0,
         max=1.0,
         metavar="P",
-        help="Cut a path above the first category less sure than this.",
+        help="Where the leaf is less sure than this, end at the deepest category that is not.",
         rich_help_panel=METHOD,
     ),
 ]

@@ -81,7 +81,7 @@ def predict(
                 stream.write(_prediction(origin, placed, row))
                 unknown += origin.usable and not len(corpus.tokens[row])
             placed_documents += len(origins)
-        if not skip_bad:
+        if not skip_bad or problems.has_fatal:
             problems.raise_errors()
         return placed_documents, unknown
 

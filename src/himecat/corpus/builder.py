@@ -78,6 +78,10 @@ class _ErrorsAsWarnings(Problems):
         assert self.receiver is not None
         self.receiver.add("warning" if severity == "error" else severity, place, message)
 
+    def fatal(self, place: str, message: str) -> None:
+        assert self.receiver is not None
+        self.receiver.fatal(place, message)
+
 
 class _GrowingRows:
     """Rows of strings, kept as the numbers of the distinct strings."""
@@ -186,7 +190,7 @@ def load_corpus(
         words.append(tokenize(document.text)[:max_tokens])
         for kind, rows in metadata.items():
             rows.append(document.metadata.get(kind, ()))
-    if not skip_bad:
+    if not skip_bad or problems.has_fatal:
         problems.raise_errors()
     if not ids:
         found = "".join(f"\n{warning}" for warning in problems.of("warning"))

@@ -152,7 +152,7 @@ def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterat
         name, clash = ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
-        text = _text(found, fields.text, wrong)
+        text = _text(found, ("text",) if record.plain else fields.text, wrong)
         metadata = _metadata(record, found, fields.metadata, wrong)
         for message in wrong:
             problems.error(record.place, message)

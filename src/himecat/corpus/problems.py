@@ -46,6 +46,7 @@ class Problems:
     keep: int = 50
     items: list[Problem] = field(default_factory=list)
     counts: dict[Severity, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "note": 0})
+    has_fatal: bool = False
 
     def add(self, severity: Severity, place: str, message: str) -> None:
         """Record a finding of the given severity."""
@@ -56,6 +57,11 @@ class Problems:
     def error(self, place: str, message: str) -> None:
         """Record something that stops the work."""
         self.add("error", place, message)
+
+    def fatal(self, place: str, message: str) -> None:
+        """Record an error of a whole file, which stops the work even where bad documents are skipped."""
+        self.has_fatal = True
+        self.error(place, message)
 
     def warning(self, place: str, message: str) -> None:
         """Record something that the user should look at but that does not stop the work."""

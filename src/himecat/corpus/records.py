@@ -59,6 +59,7 @@ class Record:
     place: str
     fields: Mapping[str, object] | None
     delimited: bool = False
+    plain: bool = False
 
 
 def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
@@ -102,7 +103,7 @@ def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record
     for position, item in enumerate(items):
         place = f"document {position}"
         if isinstance(item, str):
-            yield Record(place, {"text": str(item)})
+            yield Record(place, {"text": str(item)}, plain=True)
         elif isinstance(item, Mapping):
             yield Record(place, _present(item))
         elif isinstance(item, os.PathLike):
@@ -187,14 +188,14 @@ def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterato
                 last = record.place
                 yield record
             if not last:
-                problems.error(path, "the file is empty: it holds no document.")
+                problems.fatal(path, "the file is empty: it holds no document.")
         except BrokenFile as broken:
-            problems.error(path, str(broken))
+            problems.fatal(path, str(broken))
         except EOFError:
             read = f"the last whole record is {last}" if last else "no record could be read"
-            problems.error(path, f"the compressed file is cut short ({read}): get it again.")
+            problems.fatal(path, f"the compressed file is cut short ({read}): get it again.")
         except (zlib.error, gzip.BadGzipFile) as error:
-            problems.error(path, f"the compressed file is damaged ({error}): get it again.")
+            problems.fatal(path, f"the compressed file is damaged ({error}): get it again.")
         except OSError as error:
             raise DataError(f"{path}: reading failed ({error.strerror or error}).") from None
 

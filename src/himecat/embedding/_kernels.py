@@ -10,7 +10,8 @@ Randomness is splitmix64 carried as one integer, so a block's result depends on 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from himecat.compiled import compiled
 
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -20,7 +21,7 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _mix(state):  # type: ignore[no-untyped-def]
     """The output of splitmix64 for a state."""
     z = state
@@ -29,13 +30,13 @@ def _mix(state):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True, inline="always")
+@compiled(inline="always")
 def _below(word, bound):  # type: ignore[no-untyped-def]
     """Map the high 32 bits of a random word to 0 .. bound - 1 without a division."""
     return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, scaled, gradient):  # type: ignore[no-untyped-def]
     """One Riemannian step for the pair (anchor `a`, target `t`) against corrupted targets.
 
@@ -116,7 +117,7 @@ def update_pair(anchors, a, targets, t, negatives, n_negatives, margin, rate, sc
     return objective / np.float32(n_negatives)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fastmath=FAST)
 def train_block(  # type: ignore[no-untyped-def]
     anchors, block, pair_anchor, pair_document, relation_start, children, parents, n_labels, with_hierarchy,
     negative_table, margins, n_negatives, rate, rate_drop, n_steps, seed, scaled, totals,

@@ -22,6 +22,12 @@ from himecat.progress import Progress
 from himecat.report import ReportDocument, write_report
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
 
+# What a demo folder holds; a folder with anything else in it is never replaced.
+_WRITTEN = {
+    "README.md", "corpus.jsonl", "doc_id.txt", "documents.jsonl", "label_hier.txt", "meta_dict.json", "model",
+    "predictions.jsonl", "report.html", "taxonomy.yaml",
+}  # fmt: skip
+
 
 def run_demo(
     folder: str | os.PathLike[str],
@@ -114,9 +120,11 @@ def _appearing(target: Path, overwrite: bool) -> Iterator[Path]:
     if target.is_dir() and any(target.iterdir()):
         if not overwrite:
             raise OutputError(f"{target} exists already: choose another folder or pass --overwrite.")
-        if not all((target / name).exists() for name in ("documents.jsonl", "taxonomy.yaml", "model")):
+        strange = sorted(found.name for found in target.iterdir() if found.name not in _WRITTEN)
+        if strange:
             raise OutputError(
-                f"{target} was not written by himecat demo and is left alone: choose another folder."
+                f"{target} holds {strange[0]}, which himecat demo did not write, and is left alone: choose "
+                "another folder."
             )
     shown, target = target, target.absolute()
     room: Path | None = None

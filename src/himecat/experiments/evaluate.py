@@ -241,7 +241,8 @@ def evaluate(
         except EOFError:
             process.join()
             raise HimecatError(
-                f"Draw {number} ended without a result (exit code {process.exitcode}); out of memory?"
+                f"Draw {number} ended without a result (exit code {process.exitcode}); out of memory? A script has to "
+                'call evaluate below `if __name__ == "__main__":`.'
             ) from None
         except BaseException:
             process.kill()

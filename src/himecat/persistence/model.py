@@ -13,7 +13,7 @@ from himecat.corpus import Problems, Taxonomy, Vocabulary
 from himecat.corpus.tokenizer import TOKENIZER_NAME
 from himecat.embedding import JointSpace, Round
 from himecat.errors import HimecatError, ModelFolderError, UsageError
-from himecat.parameters import Settings
+from himecat.parameters import resolve
 from himecat.persistence import read_model, require_keys, write_model
 from himecat.persistence.layout import MODEL_FILE, WEIGHTS_FILE, damaged
 
@@ -68,7 +68,8 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
         "taxonomy": {"names": list(space.taxonomy.names), "parents": list(space.taxonomy.parents)},
         "classifiers": classifiers,
         "history": [
-            {"pairs": done.pairs, "objective": dict(done.objective), "seconds": round(done.seconds, 3)}
+            # Not the seconds: the same seed gives the same bytes.
+            {"pairs": done.pairs, "objective": dict(done.objective)}
             for done in model.history_
         ],
         "metadata": {kind: list(values.names) for kind, values in space.values.items()},
@@ -100,7 +101,7 @@ def load(kind: type[HiMeCat], folder: str | os.PathLike[str]) -> HiMeCat:
         raise
     except HimecatError as error:
         raise damaged(folder, MODEL_FILE, str(error).rstrip(".")) from error
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         # PyTorch tells of weights that do not fit on several lines.
         found = " ".join(str(error).split()) or type(error).__name__
         raise damaged(folder, MODEL_FILE, f"it does not fit {WEIGHTS_FILE}: {found}") from error
@@ -130,7 +131,7 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
     hyperparameters = {**document["settings"], "filter_widths": tuple(document["settings"]["filter_widths"])}
     # With all values in place, a loaded model that is fitted again is fitted as it was.
     model = kind(taxonomy=taxonomy, **document["parameters"], **hyperparameters)
-    model.settings_ = Settings(**hyperparameters)
+    model.settings_ = resolve(None, hyperparameters)
     model.problems_ = Problems()
     space = _space(taxonomy, document, arrays)
     classifiers = {
@@ -142,7 +143,7 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
         for one in document["classifiers"]
     }
     _check_classifiers(taxonomy, classifiers)
-    history = [Round(done["pairs"], done["objective"], done["seconds"]) for done in document["history"]]
+    history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
     model._take(space, TopDownClassifier(taxonomy, classifiers), history)
     return model
 
