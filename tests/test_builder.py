@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import tracemalloc
 from collections import Counter
@@ -222,3 +223,16 @@ def test_real_corpora_load_without_a_problem(
     assert np.bincount(corpus.tokens.values).tolist() == corpus.words.counts.tolist()
     assert 0.5 < corpus.metadata[kinds[1]].coverage < 1
     assert corpus.tokens.lengths.max() <= 300
+
+
+def test_a_file_that_is_cut_short_is_an_error_even_where_bad_documents_are_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "docs.jsonl.gz"
+    lines = "".join(json.dumps({"text": f"document number {n} " * 20}) + "\n" for n in range(500))
+    whole = gzip.compress(lines.encode())
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="cut short"):
+        load_corpus(path, Fields(), skip_bad=True)
+
+
+def test_a_plain_text_is_the_text_whatever_the_fields_are_called() -> None:
+    assert load_corpus(["a hen"], Fields(text=("title", "body"))).corpus.words.names == ("a", "hen")

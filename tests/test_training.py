@@ -12,8 +12,10 @@ from himecat import Corpus, HiMeCat, Supervision, Taxonomy, score
 from himecat.corpus.builder import load_corpus
 from himecat.corpus.dataset import draw, open_dataset, true_nodes
 from himecat.corpus.documents import Fields
+from himecat.errors import UsageError
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
+TWO = Taxonomy.from_paths([("x",), ("y",)])
 QUICK = {"samples": 8_000_000, "beta": 200, "epochs": 4, "batch_size": 64, "min_steps": 200}
 
 
@@ -74,3 +76,31 @@ def test_real_corpora_fit_with_the_defaults(
     # The floors lie well below what was measured, and far above chance: they catch a broken part, not noise.
     assert found.leaf.micro > floor > 5 * chance
     assert found.overall.micro > found.leaf.micro
+
+
+def test_rows_of_a_supervision_cannot_be_shifted_by_skipped_documents() -> None:
+    documents = [{"text": "red fox"}, {"text": ""}, {"text": "old car"}]
+    labelled = Supervision(np.array([0, 2]), np.array([1, 2]))
+    with pytest.raises(UsageError, match="counts rows, and 1 documents were left out"):
+        HiMeCat(TWO, min_count=1, skip_bad=True).fit(documents, labelled)
+
+
+def test_a_node_without_training_documents_makes_no_choice() -> None:
+    tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b",)])
+    documents = [{"text": "red fox", "labels": "b"}, {"text": "old car", "labels": "a"}] * 3
+    model = HiMeCat(
+        tree, min_count=1, samples=1000, beta=0, dimension=8, allow_empty_leaves=True, min_steps=5, threads=1
+    ).fit(documents)
+    found = model.predict_proba(["old car"])[0]
+    x, y = (model.classes_.index(("a", name)) for name in "xy")
+    assert found[x] == pytest.approx(found[y])
+
+
+def test_the_same_seed_gives_the_same_model_files(tmp_path: Path) -> None:
+    documents = [{"text": "red fox", "labels": "x"}, {"text": "old car", "labels": "y"}] * 3
+    for name, threads in (("one", 1), ("two", 2)):
+        HiMeCat(TWO, min_count=1, samples=5000, beta=10, dimension=8, threads=threads).fit(documents).save(
+            tmp_path / name
+        )
+    for file in ("model.json", "weights.safetensors"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()

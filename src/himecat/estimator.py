@@ -333,7 +333,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None
     ) -> list[list[str]]:
-        """Make training documents for a category, as `fit` does, and return their words."""
+        """Make training documents for a category, as `fit` does but 40 words long, and return their words."""
         node = self._fitted_taxonomy().find(label)
         return training.example_documents(
             self.space_,
