@@ -80,6 +80,8 @@ def test_the_first_failure_stops_the_others() -> None:
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals need it")
 def test_an_interrupt_stops_the_jobs() -> None:
     ended: list[str] = []
+    # A program started in the background ignores Ctrl-C, and the tests may be such a program.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def job() -> None:
         deadline = time.monotonic() + 10
@@ -92,9 +94,12 @@ def test_an_interrupt_stops_the_jobs() -> None:
 
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        run_all([job] * 5, 2)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_all([job] * 5, 2)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
     # The two that ran were asked; the three that waited never started.
     assert ended == ["asked", "asked"]
 

@@ -19,37 +19,39 @@ TWO = Taxonomy.from_paths([("x",), ("y",)])
 QUICK = {"samples": 8_000_000, "beta": 200, "epochs": 4, "batch_size": 64, "min_steps": 200}
 
 
+@pytest.fixture(scope="module")
+def sample() -> tuple[Corpus, np.ndarray]:
+    documents, tree = sample_documents(), sample_taxonomy()
+    corpus = load_corpus(documents, Fields(metadata=METADATA), min_count=5).corpus
+    return corpus, np.array([tree.find(document["labels"]) for document in documents])
+
+
+@pytest.fixture(scope="module")
+def leaf_f1(sample: tuple[Corpus, np.ndarray]) -> dict[str, float]:
+    corpus, truth = sample
+    tree = sample_taxonomy()
+    flat = Taxonomy(["ROOT", *(f"leaf {leaf}" for leaf in tree.leaves)], [-1, *[0] * tree.n_leaves])
+    found: dict[str, list[float]] = {"whole": [], "flat": [], "text": []}
+    for seed in range(2):
+        labels = sample_split(sample_documents(), seed=seed)
+        rows = np.array([row for row, label in enumerate(labels) if label is not None])
+        test = np.setdiff1d(np.arange(len(corpus)), rows)
+        in_tree = Supervision(rows, truth[rows])
+        in_flat = Supervision(rows, tree.leaf_position[truth[rows]] + 1)
+        placed = {
+            "whole": HiMeCat(tree, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
+            "text": HiMeCat(tree, use_metadata=False, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
+            "flat": np.asarray(tree.leaves)[
+                HiMeCat(flat, **QUICK).fit(corpus, in_flat).assign(corpus).nodes - 1
+            ],
+        }
+        for name, nodes in placed.items():
+            found[name].append(score(tree, truth[test], nodes[test]).leaf.micro)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
 class TestSampleCorpus:
     """The sample corpus must show what the tree and the metadata are for."""
-
-    @pytest.fixture(scope="class")
-    def sample(self) -> tuple[Corpus, np.ndarray]:
-        documents, tree = sample_documents(), sample_taxonomy()
-        corpus = load_corpus(documents, Fields(metadata=METADATA), min_count=5).corpus
-        return corpus, np.array([tree.find(document["labels"]) for document in documents])
-
-    @pytest.fixture(scope="class")
-    def leaf_f1(self, sample: tuple[Corpus, np.ndarray]) -> dict[str, float]:
-        corpus, truth = sample
-        tree = sample_taxonomy()
-        flat = Taxonomy(["ROOT", *(f"leaf {leaf}" for leaf in tree.leaves)], [-1, *[0] * tree.n_leaves])
-        found: dict[str, list[float]] = {"whole": [], "flat": [], "text": []}
-        for seed in range(2):
-            labels = sample_split(sample_documents(), seed=seed)
-            rows = np.array([row for row, label in enumerate(labels) if label is not None])
-            test = np.setdiff1d(np.arange(len(corpus)), rows)
-            in_tree = Supervision(rows, truth[rows])
-            in_flat = Supervision(rows, tree.leaf_position[truth[rows]] + 1)
-            placed = {
-                "whole": HiMeCat(tree, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
-                "text": HiMeCat(tree, use_metadata=False, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
-                "flat": np.asarray(tree.leaves)[
-                    HiMeCat(flat, **QUICK).fit(corpus, in_flat).assign(corpus).nodes - 1
-                ],
-            }
-            for name, nodes in placed.items():
-                found[name].append(score(tree, truth[test], nodes[test]).leaf.micro)
-        return {name: float(np.mean(values)) for name, values in found.items()}
 
     def test_hard_but_not_hopeless(self, leaf_f1: dict[str, float]) -> None:
         assert 0.5 < leaf_f1["whole"] < 0.9
