@@ -34,6 +34,8 @@ def start() -> Iterator[Start]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         running.append(process)
         return process
