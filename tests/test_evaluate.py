@@ -78,10 +78,13 @@ class TestShape:
     def test_the_draws(self, evaluated: dict[str, Any]) -> None:
         assert [one["draw"] for one in evaluated["draws"]] == [0, 1]
         for one in evaluated["draws"]:
-            assert list(one) == ["draw", "leaf", "overall", "seconds", "cpu_seconds", "peak_rss_mb"]
+            costs = ["seconds", "cpu_seconds", "peak_rss_mb"]
+            assert list(one) == ["draw", "leaf", "overall", *costs, "calibration"]
             for part in ("leaf", "overall"):
                 assert list(one[part]) == ["micro", "macro"]
                 assert all(0 < value < 1 for value in one[part].values())
+            assert len(one["calibration"]) == 3
+            assert all(0 < error < 1 for error in one["calibration"])
             assert one["seconds"] > 0
             assert one["cpu_seconds"] > 0
             assert 50 < one["peak_rss_mb"] < 1500
@@ -97,6 +100,9 @@ class TestShape:
                 assert evaluated["sd"][part][key] == pytest.approx(np.std(both, ddof=1))
         for cost in ("seconds", "cpu_seconds", "peak_rss_mb"):
             assert evaluated["mean"][cost] == pytest.approx((first[cost] + second[cost]) / 2)
+        errors = np.array([first["calibration"], second["calibration"]])
+        assert evaluated["mean"]["calibration"] == pytest.approx(errors.mean(axis=0))
+        assert evaluated["sd"]["calibration"] == pytest.approx(errors.std(axis=0, ddof=1))
 
     def test_what_was_evaluated(self, evaluated: dict[str, Any]) -> None:
         assert evaluated["dataset"] == "letters"
@@ -111,6 +117,7 @@ class TestDraws:
             again = module.run_draw(str(letters), one["draw"], 5, {**SMALL, "threads": 1}, True)
             assert again.as_dict()["leaf"] == one["leaf"]
             assert again.as_dict()["overall"] == one["overall"]
+            assert again.as_dict()["calibration"] == one["calibration"]
         assert evaluated["draws"][0]["leaf"] != evaluated["draws"][1]["leaf"]
 
     def test_they_are_drawn_as_the_corpora_say(self, letters: Path) -> None:
@@ -160,7 +167,8 @@ class TestPrinted:
         assert (ended.code, ended.err) == (0, "")
         *_, first, second, mean, sd = ended.out.splitlines()
         for row, name in ((first, "draw 0"), (second, "draw 1"), (mean, "mean"), (sd, "sd")):
-            assert re.match(rf"{name}( +0\.\d{{4}}){{4}}( +\d+\.\d){{2}} +\d+$", row), row
+            figures = r"( +0\.\d{4}){4}  \.\d\d \.\d\d \.\d\d( +\d+\.\d){2} +\d+$"
+            assert re.match(name + figures, row), row
         assert max(map(len, ended.out.splitlines())) <= 80
 
     def test_progress_goes_to_standard_error(
@@ -170,7 +178,130 @@ class TestPrinted:
         assert ended.json["draws"][0]["leaf"] == evaluated["draws"][0]["leaf"]
         assert "Draw 0: 110 labelled documents, 220 to score\n" in ended.err
         assert "Learning the joint space: done in" in ended.err
-        assert re.search(r"^draw 0: leaf F1 0\.\d{4} / ", ended.err, re.MULTILINE)
+        assert re.search(r"^draw 0: leaf F1 0\.\d{4} / .*, ECE( \.\d\d){3}, ", ended.err, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def found(letters: Path) -> DrawResult:
+    """A draw with a fifth of the documents held out."""
+    result = module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 1}, True, 0.2)
+    assert isinstance(result, DrawResult)
+    return result
+
+
+class TestHoldout:
+    def test_the_other_figures_are_those_without_it(
+        self, found: DrawResult, evaluated: dict[str, Any]
+    ) -> None:
+        assert evaluated["draws"][1]["leaf"] == found.leaf
+        assert evaluated["draws"][1]["calibration"] == list(found.calibration)
+
+    def test_both_scores(self, found: DrawResult) -> None:
+        assert found.held_out is not None
+        assert found.had_them is not None
+        assert 0 < found.held_out["micro"] < 1
+        assert found.held_out != found.had_them
+        assert list(found.as_dict())[-2:] == ["held_out", "had_them"]
+
+    def test_the_second_model_never_saw_them(self, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from himecat.estimator import HiMeCat
+
+        fitted: list[Any] = []
+        placed: list[Any] = []
+        fit, assign = HiMeCat.fit, HiMeCat.assign
+
+        def fit_seen(self: Any, X: Any, y: Any, **more: Any) -> Any:
+            fitted.append((X, y))
+            return fit(self, X, y, **more)
+
+        def assign_seen(self: Any, X: Any) -> Any:
+            placed.append(X)
+            return assign(self, X)
+
+        monkeypatch.setattr(HiMeCat, "fit", fit_seen)
+        monkeypatch.setattr(HiMeCat, "assign", assign_seen)
+        module.run_draw(str(letters), 1, 5, SMALL, True, 0.2)
+        (everything, all_labels), (rest, labels) = fitted
+        _, out = placed
+        assert len(out) == 44 == round(0.2 * (330 - 110))
+        assert set(rest.ids).isdisjoint(out.ids)
+        assert set(rest.ids) | set(out.ids) == set(everything.ids)
+        assert [rest.ids[row] for row in labels.rows] == [everything.ids[row] for row in all_labels.rows]
+        assert labels.nodes.tolist() == all_labels.nodes.tolist()
+        # And it is the corpus that reading the other documents alone gives.
+        dataset = open_dataset(letters)
+        lines = map(json.loads, (letters / "corpus.jsonl").read_text().splitlines())
+        alone = load_corpus(
+            [line for line in lines if line["id"] in set(rest.ids)],
+            Fields(metadata=dataset.metadata),
+            min_count=2,
+        ).corpus
+        assert alone.words.names == rest.words.names
+        assert alone.words.counts.tolist() == rest.words.counts.tolist()
+        assert alone.tokens.values.tolist() == rest.tokens.values.tolist()
+        assert alone.tokens.offsets.tolist() == rest.tokens.offsets.tolist()
+        for kind, column in alone.metadata.items():
+            assert column.vocabulary.names == rest.metadata[kind].vocabulary.names
+            assert column.values.values.tolist() == rest.metadata[kind].values.values.tolist()
+
+    def test_printed(self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def run(folder: Any, *, told: Any, holdout: float, **_: Any) -> list[DrawResult]:
+            assert holdout == 0.2
+            scores = {"micro": 0.5, "macro": 0.5}
+            results = [
+                DrawResult(
+                    number,
+                    scores,
+                    scores,
+                    1.0,
+                    1.0,
+                    1.0,
+                    (0.031, error),
+                    {"micro": 0.4, "macro": 0.3},
+                    scores,
+                )
+                for number, error in enumerate((0.06, float("nan")))
+            ]
+            for result in results:
+                told(result)
+            return results
+
+        monkeypatch.setattr("himecat.experiments.evaluate", run)
+        ended = himecat("evaluate", letters, "--holdout", 0.2)
+        told = (
+            "leaf F1 of documents left out of fit 0.4000 / 0.3000, of the same ones taken in 0.5000 / 0.5000"
+        )
+        first, second = ended.err.splitlines()
+        assert first.endswith(f"; {told}")
+        assert "ECE .03 -, " in second
+        *_, mean, _sd, last = ended.out.splitlines()
+        assert ".03 .06" in mean
+        assert last == f"mean {told}"
+
+    def test_a_share_that_leaves_nothing(self, himecat: Himecat, letters: Path) -> None:
+        ended = himecat("evaluate", letters, "--holdout", 1)
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.errors == ["holdout must be a share from 0 to less than 1, not 1.0."]
+
+
+class TestEncoder:
+    def test_it_is_opened_once_and_reads_the_corpus(
+        self, letters: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Watched(Exception):
+            pass
+
+        def open_encoder(name: str, threads: int) -> str:
+            return f"opened {name} for {threads} threads"
+
+        def load(*_: Any, **given: Any) -> None:
+            raise Watched(given["encoder"], type(given["progress"]).__name__)
+
+        monkeypatch.setattr("himecat.corpus.encoder.open_encoder", open_encoder)
+        monkeypatch.setattr("himecat.corpus.builder.load_corpus", load)
+        with pytest.raises(Watched) as caught:
+            module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 2, "encoder": "minilm"}, True)
+        assert caught.value.args == ("opened minilm for 2 threads", "Progress")
 
 
 class TestOptions:
@@ -204,6 +335,8 @@ class TestOptions:
             "text": ["text"],
             "label_field": "labels",
             "id_field": "id",
+            "keywords": None,
+            "encoder": None,
             "allow_empty_leaves": True,
             "min_confidence": 0.2,
             "random_state": 7,
@@ -374,3 +507,16 @@ def test_summaries() -> None:
     assert (found["seconds"], found["cpu_seconds"], found["peak_rss_mb"]) == (2.0, 3.0, 4.0)
     assert summarise([result(0, 0.25)], spread)["leaf"]["micro"] == 0
     json.dumps(found)
+
+
+def test_summaries_of_calibration_leave_out_what_was_not_measured() -> None:
+    scores = {"micro": 0.5, "macro": 0.5}
+    nothing = float("nan")
+    draws = [
+        DrawResult(number, scores, scores, 1.0, 1.0, 1.0, errors)
+        for number, errors in enumerate([(0.25, 0.5, nothing), (0.75, nothing, nothing)])
+    ]
+    assert summarise(draws)["calibration"] == [0.5, 0.5, None]
+    assert draws[0].as_dict()["calibration"] == [0.25, 0.5, None]
+    json.dumps(summarise(draws), allow_nan=False)
+    assert "held_out" not in summarise(draws)

@@ -22,7 +22,7 @@ from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import OutputError, UsageError
 from himecat.metrics import Scores, score
 from himecat.report import ReportDocument, write_report
-from himecat.report.confidence import kept_and_right, reliability
+from himecat.report.confidence import reliability, risk_points
 from himecat.report.examples import snippet
 from himecat.report.markup import escape, percent
 
@@ -360,12 +360,14 @@ def test_reliability_bins_hold_every_document() -> None:
     assert all(abs(group.confidence - group.right) < 0.25 for group in bins)
 
 
-def test_kept_and_right_does_not_depend_on_the_order_of_equals() -> None:
+def test_risk_points_do_not_depend_on_the_order_of_equals() -> None:
     certainty = np.array([0.8, 0.8, 0.8, 0.3])
-    curves = [kept_and_right(certainty, np.array(right)) for right in ([1, 0, 0, 1], [0, 0, 1, 1])]
-    for kept, good in curves:
-        assert kept.tolist() == [0.75, 1.0]
-        assert good.tolist() == pytest.approx([1 / 3, 0.5])
+    curves = [risk_points(certainty, np.array(right, dtype=bool)) for right in ([1, 0, 0, 1], [0, 0, 1, 1])]
+    assert curves[0] == curves[1]
+    assert [point.threshold for point in curves[0]] == [0.8, 0.3]
+    assert [point.coverage for point in curves[0]] == [0.75, 1.0]
+    assert [point.risk for point in curves[0]] == pytest.approx([2 / 3, 0.5])
+    assert [point.promised for point in curves[0]] == pytest.approx([0.2, 0.325])
 
 
 def test_walks_that_stop_on_the_right_way_count_as_right_in_the_drawings(tmp_path: Path) -> None:
@@ -376,7 +378,56 @@ def test_walks_that_stop_on_the_right_way_count_as_right_in_the_drawings(tmp_pat
     )
     words = page.words("confidence")
     assert words.startswith("Confidence 2 documents with a known and an assigned category")
-    assert words.endswith("50% 0.990 100% 100% 0.690 50%")
+    assert "0.990 50% 100% 99% 0.690 100% 50% 84%" in words, "threshold, placed, right, promised"
+    assert "Right at least Threshold Placed 80% 0.990 50% 90% 0.990 50%" in words
+    assert words.endswith("1 2 50% 91% 0.420 2 1 0% 69% 0.690 3 0 – – –"), "music ends above the third level"
+
+
+def test_documents_known_less_deep_than_they_were_placed_are_left_out_of_the_drawings(tmp_path: Path) -> None:
+    optics, science, music = TREE.find(["science", "physics", "optics"]), 1, TREE.find(["arts", "music"])
+    truth, predicted = [optics, science, science], [optics, optics, music]
+    page = render(
+        tmp_path, TREE, make_documents(TREE, truth, predicted), scores=score(TREE, truth, predicted)
+    )
+    words = page.words("confidence")
+    assert words.startswith("Confidence 1 documents with a known and an assigned category")
+    assert "Left out because their known path ends above the assigned one: 2." in words
+    page = render(tmp_path, TREE, make_documents(TREE, [science], [optics]))
+    assert page.words("confidence") == "Confidence No document with a known category was assigned one."
+
+
+def test_a_precision_that_no_threshold_reaches(tmp_path: Path) -> None:
+    truth, predicted = [TREE.leaves[0]] * 2, [TREE.leaves[1], TREE.leaves[0]]
+    page = render(tmp_path, TREE, make_documents(TREE, truth, predicted))
+    assert "80% out of reach – 90% out of reach –" in page.words("confidence")
+
+
+@pytest.mark.parametrize("n_wrong", [0, 10, 30, 100])
+def test_the_curve_of_errors_stays_in_its_frame(tmp_path: Path, n_wrong: int) -> None:
+    first, second = TREE.leaves[:2]
+    truth = [first] * 100
+    predicted = [second] * n_wrong + [first] * (100 - n_wrong)
+    page = render(tmp_path, TREE, make_documents(TREE, truth, predicted))
+    lines = [a["points"] for tag, a in page.elements if tag == "polyline"]
+    assert len(lines) == 3
+    for line in lines:
+        for point in line.split():
+            across, down = map(float, point.split(","))
+            assert 48 <= across <= 344
+            assert 12 <= down <= 208
+
+
+def test_shown_thresholds_hold_for_the_digits_shown(tmp_path: Path) -> None:
+    first, second = TREE.leaves[:2]
+    path, true = TREE.path(first), [TREE.path(first)] * 3 + [TREE.path(second)]
+    sure = [0.70049, 0.70048, 0.70047, 0.70001]
+    documents = [
+        ReportDocument(f"d{i}", "text", path, [0.9] * (len(path) - 1) + [sure[i]], true[i]) for i in range(4)
+    ]
+    words = render(tmp_path, TREE, documents).words("confidence")
+    # With 0.700 all four are placed, also the wrong one.
+    assert "Promised 0.700 100% 75% 70% What a precision" in words
+    assert "80% out of reach" in words
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from himecat import parameters, training
-from himecat.classify import Assignments, TopDownClassifier, assign
+from himecat import parameters, reading, training
+from himecat.classify import Assignments, assign
+from himecat.classify.fused import FusedClassifier
 from himecat.corpus import Corpus, Problems, Taxonomy
 from himecat.corpus.builder import Origin, encode_documents, iter_encoded
 from himecat.corpus.documents import Fields, iter_documents
+from himecat.corpus.encoder import TextEncoder, open_encoder
+from himecat.corpus.encoder_cache import open_cache
 from himecat.embedding import JointSpace, Round
 from himecat.errors import UsageError
 from himecat.explain import DocumentExplanation, LabelExplanation, explain_label, explain_row
@@ -36,12 +39,18 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The metadata fields of the documents.
     ignore_metadata : sequence of str
         Metadata fields to leave out of the joint space.
+    keywords : mapping or path, optional
+        Words that speak for a label, `{label: [words]}`, beside labelled documents or instead of them.
+    encoder : str or path, optional
+        A sentence encoder used as one more view of each document: a local folder, an installed package that
+        carries a model, or a model's name. Needs `himecat[encoder]`.
     text, label_field, id_field
         The other fields: one or several with text, the labels and the id.
     preset : {"paper"}, optional
         Where the hyperparameters below that are None take their values from.
-    min_count, max_tokens, dimension, samples, negatives, rate, scaled_steps, margin_hierarchy, margin_metadata, \
-    margin_words, use_hierarchy, use_metadata, beta, concentration, neighbours, real_share, classifier, epochs, \
+    min_count, max_tokens, dimension, space, contexts, weigh_words, learn_trust, use_names, leaf_concentration, \
+    em_rounds, learn_prior, self_training, calibrate, samples, negatives, rate, scaled_steps, \
+    margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, concentration, neighbours, real_share, classifier, epochs, \
     batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
         Hyperparameters; see :class:`himecat.parameters.Settings`.
     min_confidence : float
@@ -65,8 +74,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The vectors of labels, words, metadata values and training documents.
     classes_ : list of tuple of str
         The leaf paths, in the order of the columns of `predict_proba`.
-    classifier_ : TopDownClassifier
-        The flat classifiers.
+    classifier_ : FusedClassifier or TopDownClassifier
+        What places the documents.
     settings_ : Settings
         The hyperparameters that were used.
     history_ : list of Round
@@ -80,7 +89,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> documents = [{"text": "the striker scored a late goal"}, {"text": "a goal in the last match"},
     ...              {"text": "parliament passed the budget law"}, {"text": "the minister defended the law"}]
     >>> labels = ["sport", None, "politics", None]
-    >>> model = HiMeCat(min_count=1, dimension=16, samples=20_000, beta=30, threads=1)
+    >>> model = HiMeCat(min_count=1, threads=1)
     >>> model.fit(documents, labels).predict(["a late goal in the match"])
     [('sport',)]
     """
@@ -91,6 +100,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         metadata: Sequence[str] = (),
         *,
         ignore_metadata: Collection[str] = (),
+        keywords: Any = None,
+        encoder: str | os.PathLike[str] | None = None,
         text: str | Sequence[str] = "text",
         label_field: str = "labels",
         id_field: str = "id",
@@ -98,6 +109,16 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         min_count: int | None = None,
         max_tokens: int | None = None,
         dimension: int | None = None,
+        space: str | None = None,
+        contexts: int | None = None,
+        weigh_words: bool | None = None,
+        learn_trust: bool | None = None,
+        use_names: bool | None = None,
+        leaf_concentration: float | None = None,
+        em_rounds: int | None = None,
+        learn_prior: bool | None = None,
+        self_training: int | None = None,
+        calibrate: bool | None = None,
         samples: int | None = None,
         negatives: int | None = None,
         rate: float | None = None,
@@ -130,6 +151,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.taxonomy = taxonomy
         self.metadata = metadata
         self.ignore_metadata = ignore_metadata
+        self.keywords = keywords
+        self.encoder = encoder
         self.text = text
         self.label_field = label_field
         self.id_field = id_field
@@ -137,6 +160,16 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.min_count = min_count
         self.max_tokens = max_tokens
         self.dimension = dimension
+        self.space = space
+        self.contexts = contexts
+        self.weigh_words = weigh_words
+        self.learn_trust = learn_trust
+        self.use_names = use_names
+        self.leaf_concentration = leaf_concentration
+        self.em_rounds = em_rounds
+        self.learn_prior = learn_prior
+        self.self_training = self_training
+        self.calibrate = calibrate
         self.samples = samples
         self.negatives = negatives
         self.rate = rate
@@ -168,7 +201,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     taxonomy_: Taxonomy
     space_: JointSpace
-    classifier_: TopDownClassifier
+    classifier_: training.Classifier
     classes_: list[tuple[str, ...]]
     settings_: Settings
     history_: list[Round]
@@ -194,11 +227,13 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
         shown = progress or (Progress() if self.verbose else silent())
-        material = training.read_material(
+        material = reading.read_material(
             X,
             y,
             taxonomy=self.taxonomy,
             fields=self._fields(),
+            keywords=self.keywords,
+            encoder=self._encoder(),
             min_count=settings.min_count,
             max_tokens=settings.max_tokens,
             allow_empty_leaves=self.allow_empty_leaves,
@@ -218,7 +253,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._take(fitted.space, fitted.classifier, fitted.history)
         return self
 
-    def _take(self, space: JointSpace, classifier: TopDownClassifier, history: list[Round]) -> None:
+    def _take(self, space: JointSpace, classifier: training.Classifier, history: list[Round]) -> None:
         self.space_ = space
         self.classifier_ = classifier
         self.history_ = history
@@ -228,6 +263,9 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _settings(self) -> Settings:
         given = {name: getattr(self, name) for name in parameters.NAMES}
         return parameters.resolve(self.preset, given)
+
+    def _encoder(self) -> TextEncoder | None:
+        return None if self.encoder is None else open_encoder(self.encoder, threads=self.threads)
 
     def _fields(self) -> Fields:
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
@@ -247,7 +285,13 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return X.aligned(space.vocabulary, space.values)
         problems = Problems()
         documents = iter_documents(X, self._fields(), problems)
-        corpus = encode_documents(documents, space.vocabulary, space.values, self.settings_.max_tokens)
+        vocabularies = space.vocabulary, space.values, self.settings_.max_tokens
+        encoder = self._encoder()
+        if encoder is None:
+            corpus = encode_documents(documents, *vocabularies)
+        else:
+            with open_cache(encoder, X, problems) as cache:
+                corpus = encode_documents(documents, *vocabularies, encoder, cache=cache)
         if not self.skip_bad or problems.has_fatal:
             problems.raise_errors()
         return corpus
@@ -255,9 +299,10 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
         corpus = self.encode(X)
-        return self.classifier_.leaf_probabilities(
-            corpus.tokens, self.space_.words, threads=usable_threads(self.threads)
-        )
+        threads = usable_threads(self.threads)
+        if isinstance(self.classifier_, FusedClassifier):
+            return self.classifier_.place(corpus, threads=threads)
+        return self.classifier_.leaf_probabilities(corpus.tokens, self.space_.words, threads=threads)
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short."""
@@ -279,7 +324,14 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         space = self.space_
         batches = iter_encoded(
-            X, self._fields(), space.vocabulary, space.values, self.settings_.max_tokens, problems, batch_size
+            X,
+            self._fields(),
+            space.vocabulary,
+            space.values,
+            self.settings_.max_tokens,
+            problems,
+            batch_size,
+            self._encoder(),
         )
         for origins, corpus in batches:
             if self.skip_bad or not problems.has_errors:
@@ -288,6 +340,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
         corpus = self.encode(X)
+        if isinstance(self.classifier_, FusedClassifier):
+            return self.classifier_.views.see(corpus).whole
         return self.space_.fold_in(corpus)
 
     def score(self, X: Any, y: Any) -> float:
@@ -321,11 +375,20 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return explain_label(self.space_, node, top)
         corpus = self.encode(documents)
         placed = self.assign(corpus)
+        classifier = self.classifier_
+        weights = classifier.views.weights if isinstance(classifier, FusedClassifier) else None
         return [
             DocumentExplanation(
                 placed.path(row),
                 placed.confidences(row),
-                explain_row(self.space_, corpus, row, int(placed.nodes[row]) if node is None else node, top),
+                explain_row(
+                    self.space_,
+                    corpus,
+                    row,
+                    int(placed.nodes[row]) if node is None else node,
+                    top,
+                    weights,
+                ),
             )
             for row in range(len(corpus))
         ]

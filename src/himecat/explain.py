@@ -110,12 +110,19 @@ def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplana
     )
 
 
-def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: int = 10) -> list[Evidence]:
+def explain_row(
+    space: JointSpace,
+    corpus: Corpus,
+    row: int,
+    node: int,
+    count: int = 10,
+    weights: npt.NDArray[np.float32] | None = None,
+) -> list[Evidence]:
     """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
 
     The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times
-    1 + ln(number of times it occurs), so that a common word does not win by being everywhere. Where the walk
-    stopped at the root there is nothing to speak for.
+    1 + ln(number of times it occurs), so that a common word does not win by being everywhere; `weights` are
+    what the model gives each word. Where the walk stopped at the root there is nothing to speak for.
 
     Examples
     --------
@@ -140,10 +147,12 @@ def explain_row(space: JointSpace, corpus: Corpus, row: int, node: int, count: i
             sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
     for kind, ids, vectors, names in sources:
         distinct, counts = np.unique(ids, return_counts=True)
-        weights = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
+        spoken = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
+        if weights is not None and kind == "word":
+            spoken = spoken * weights[distinct] / max(float(weights.mean()), 1e-12)
         found.extend(
             Evidence(kind, names[i], int(n), float(w))
-            for i, n, w in zip(distinct.tolist(), counts, weights, strict=True)
+            for i, n, w in zip(distinct.tolist(), counts, spoken, strict=True)
         )
     found.sort(key=lambda e: (-e.weight, e.kind, e.name))
     return [e for e in found[:count] if e.weight > 0]

@@ -223,7 +223,7 @@ def score(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike) ->
     >>> scores.leaf.micro, scores.overall.micro, scores.path_accuracy
     (0.75, 0.875, 0.75)
     """
-    lineages = _lineage_matrix(taxonomy)
+    lineages = lineage_matrix(taxonomy)
     truth, predicted = _checked(taxonomy, truth, predicted)
     leaves = np.asarray(taxonomy.leaves, dtype=np.int64)
     coverage = float(np.mean(taxonomy.leaf_position[predicted] >= 0))
@@ -283,7 +283,7 @@ def outcomes(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike)
     >>> [Outcome(o).name for o in outcomes(tree, [film, film, film], [film, art, music])]
     ['RIGHT', 'STOPPED', 'WRONG']
     """
-    lineages = _lineage_matrix(taxonomy)
+    lineages = lineage_matrix(taxonomy)
     return _outcomes(lineages, *_checked(taxonomy, truth, predicted))
 
 
@@ -304,7 +304,7 @@ def confusions(
     """
     if top < 0:
         raise UsageError(f"top must be 0 or more, not {top}.")
-    lineages = _lineage_matrix(taxonomy)
+    lineages = lineage_matrix(taxonomy)
     truth, predicted = _checked(taxonomy, truth, predicted)
     wrong = _outcomes(lineages, truth, predicted) == Outcome.WRONG
     n_nodes = len(taxonomy)
@@ -318,8 +318,14 @@ def confusions(
     return found
 
 
-def _lineage_matrix(taxonomy: Taxonomy) -> IntArray:
-    """Nodes x levels: the node's ancestor at each level, itself at its own, 0 below."""
+def lineage_matrix(taxonomy: Taxonomy) -> IntArray:
+    """Nodes x levels: the node's ancestor at each level, itself at its own, 0 below.
+
+    Examples
+    --------
+    >>> lineage_matrix(Taxonomy.from_paths([("a", "b"), ("c",)])).tolist()
+    [[0, 0], [1, 0], [2, 0], [1, 3]]
+    """
     if len(taxonomy) < 2:
         raise DataError("The tree has no category below its root, so there is nothing to score.")
     matrix = np.zeros((len(taxonomy), taxonomy.depth), dtype=np.int64)

@@ -9,6 +9,10 @@ from typing import Any
 
 from himecat.errors import UsageError
 
+SPACES = ("spectral", "sampled")
+# The classifier that is not one of the flat ones: it places documents at the leaves directly.
+MIXTURE = "mixture"
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,20 +35,47 @@ class Settings:
         or a tenth of a smaller vocabulary).
     real_share : float
         Labelled documents are repeated until they make up this share of the synthetic ones.
+    space : str
+        Where word vectors come from: `spectral` (closed form) or `sampled` (the paper's stochastic ascent).
+    contexts : int
+        Frequent words that serve as contexts of the spectral space.
+    weigh_words : bool
+        Whether the words of a document count by how much they say.
+    learn_trust : bool
+        Whether the weight of each metadata type is learned; otherwise all types weigh the same.
+    use_names : bool
+        Whether the words of a leaf's name speak for it.
+    leaf_concentration, em_rounds, learn_prior
+        The mixture over the leaves: its concentration, rounds of EM over the unlabelled documents (0: the
+        labelled ones alone), whether the frequencies of the leaves are learned.
+    self_training : int
+        Rounds in which linear classifiers learn from the probable labels of all documents; 0 for none.
+    calibrate : bool
+        Whether probabilities are calibrated on labelled documents held out in turn.
     classifier : str
-        Flat classifier at the inner nodes.
+        `mixture`, or the name of a flat classifier that is trained on synthetic documents at each inner node.
     epochs, batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
         Of the Kim-CNN; a small training set is passed over more often, until `min_steps` steps are done.
 
     Examples
     --------
     >>> Settings().dimension
-    100
+    300
     """
 
-    min_count: int = 5
+    min_count: int = 2
     max_tokens: int = 300
-    dimension: int = 100
+    dimension: int = 300
+    space: str = "spectral"
+    contexts: int = 4000
+    weigh_words: bool = True
+    learn_trust: bool = True
+    use_names: bool = True
+    leaf_concentration: float = 30.0
+    em_rounds: int = 5
+    learn_prior: bool = True
+    self_training: int = 2
+    calibrate: bool = True
     samples: int | None = None
     negatives: int = 5
     rate: float = 0.1
@@ -58,7 +89,7 @@ class Settings:
     concentration: float = 2000.0
     neighbours: int | None = None
     real_share: float = 0.2
-    classifier: str = "kim-cnn"
+    classifier: str = "mixture"
     epochs: int = 10
     batch_size: int = 64
     min_steps: int = 400
@@ -77,7 +108,17 @@ class Settings:
 # samples (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
 PRESETS: Mapping[str, Settings] = {
     "default": Settings(),
-    "paper": Settings(min_count=10, rate=0.04, neighbours=50, epochs=30, batch_size=256, min_steps=0),
+    "paper": Settings(
+        min_count=10,
+        dimension=100,
+        space="sampled",
+        classifier="kim-cnn",
+        rate=0.04,
+        neighbours=50,
+        epochs=30,
+        batch_size=256,
+        min_steps=0,
+    ),
 }
 
 _MOST = float("inf")
@@ -86,6 +127,10 @@ _RANGES: Mapping[str, tuple[float, float, bool]] = {
     "min_count": (1, _MOST, True),
     "max_tokens": (1, _MOST, True),
     "dimension": (2, 4096, True),
+    "contexts": (2, 1_000_000, True),
+    "leaf_concentration": (0, 1e6, False),
+    "em_rounds": (0, 1000, True),
+    "self_training": (0, 100, True),
     "samples": (1, _MOST, True),
     "negatives": (1, 1000, True),
     "rate": (0, 1, False),
@@ -133,9 +178,15 @@ def check_value(name: str, value: Any) -> Any:
         if len(set(widths)) < len(widths):
             raise UsageError(f"filter_widths must differ from each other, not {value!r}.")
         return tuple(int(w) for w in widths)
+    if name == "space":
+        if value not in SPACES:
+            raise UsageError(f"space must be {' or '.join(SPACES)}, not {value!r}.")
+        return value
     if name == "classifier":
         if not isinstance(value, str):
-            raise UsageError(f"classifier must be the name of a flat classifier, not {value!r}.")
+            raise UsageError(
+                f"classifier must be {MIXTURE!r} or the name of a flat classifier, not {value!r}."
+            )
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} must be a number, not {value!r}.")

@@ -11,6 +11,9 @@ import numpy.typing as npt
 from himecat.classify.protocol import FlatClassifier
 from himecat.errors import UsageError
 
+BUILT_IN = ("kim-cnn", "mean-logistic")
+"""Names of the classifiers that come with the package."""
+
 _registered: dict[str, type[FlatClassifier]] = {}
 
 
@@ -30,25 +33,41 @@ def register_classifier(kind: type[FlatClassifier]) -> type[FlatClassifier]:
 def classifier_class(name: str) -> type[FlatClassifier]:
     """The flat classifier registered under a name.
 
+    Raises
+    ------
+    UsageError
+        There is none of that name, or it needs PyTorch and that is not installed.
+
     Examples
     --------
     >>> classifier_class("mean-logistic").__name__
     'MeanLogistic'
     """
     if name not in _registered:
-        # PyTorch is imported with the network, and only then.
         if name == "kim-cnn":
-            from himecat.classify.kimcnn import KimCNN
-
-            register_classifier(KimCNN)
+            register_classifier(_kim_cnn())
         elif name == "mean-logistic":
             from himecat.classify.logistic import MeanLogistic
 
             register_classifier(MeanLogistic)
         else:
-            known = sorted({*_registered, "kim-cnn", "mean-logistic"})
+            known = sorted({*_registered, *BUILT_IN})
             raise UsageError(f"There is no classifier {name!r}; known are {', '.join(known)}.")
     return _registered[name]
+
+
+def _kim_cnn() -> type[FlatClassifier]:
+    """Import the network, and with it PyTorch, which is an extra."""
+    try:
+        from himecat.classify.kimcnn import KimCNN
+    except ImportError as error:
+        # A PyTorch that is there but broken says itself what is wrong with it.
+        if error.name != "torch":
+            raise
+        raise UsageError(
+            'The classifier \'kim-cnn\' (preset "paper") needs PyTorch: pip install "himecat[cnn]".'
+        ) from None
+    return KimCNN
 
 
 def restore_classifier(

@@ -57,6 +57,7 @@ def check(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
     min_count: Annotated[
@@ -86,6 +87,7 @@ def check(
         min_count=min_count,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
+        keywords=keywords,
     )
     if json is not None:
         write_json(json, report.as_dict())

@@ -23,9 +23,11 @@ def fit(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
+    encoder: o.Encoder = None,
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -53,6 +55,10 @@ def fit(
     from himecat.estimator import HiMeCat
     from himecat.progress import Progress
 
+    if keywords is not None:
+        arguments["keywords"] = keywords
+    if encoder is not None:
+        arguments["encoder"] = encoder
     progress = Progress(quiet=quiet)
     model = HiMeCat(
         taxonomy=taxonomy,
@@ -102,6 +108,15 @@ def evaluate(
             rich_help_panel=o.INPUT,
         ),
     ] = 5,
+    holdout: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SHARE",
+            help="Fit once more without this share of the unlabelled documents and place them afterwards.",
+            rich_help_panel=o.INPUT,
+        ),
+    ] = 0.0,
     taxonomy: Annotated[
         Path | None,
         typer.Option(
@@ -119,8 +134,10 @@ def evaluate(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    keywords: o.Keywords = None,
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
+    encoder: o.Encoder = None,
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -142,13 +159,15 @@ def evaluate(
         "text": names(text),
         "label_field": labels,
         "id_field": id_field,
+        "keywords": str(keywords) if keywords is not None else None,
+        "encoder": encoder,
         "allow_empty_leaves": allow_empty_leaves,
         "min_confidence": min_confidence or 0.0,
         "random_state": seed,
         "threads": threads,
     }
     if json is None or str(json) == o.STDOUT:
-        found = _evaluate(dataset, draws, per_leaf, arguments, quiet)
+        found = _evaluate(dataset, draws, per_leaf, holdout, arguments, quiet)
         if json is None:
             _table(found)
         else:
@@ -158,13 +177,13 @@ def evaluate(
 
     # Opened first: a place that cannot be written should not come to light after hours of work.
     with whole_file(json, what="The result") as stream:
-        found = _evaluate(dataset, draws, per_leaf, arguments, quiet)
+        found = _evaluate(dataset, draws, per_leaf, holdout, arguments, quiet)
         stream.write(as_json(found))
     _table(found)
 
 
 def _evaluate(
-    dataset: Path, draws: int, per_leaf: int, arguments: dict[str, Any], quiet: bool
+    dataset: Path, draws: int, per_leaf: int, holdout: float, arguments: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
     from himecat.experiments import evaluate as run
     from himecat.experiments import spread, summarise
@@ -175,7 +194,15 @@ def _evaluate(
     def told(result: DrawResult) -> None:
         progress.say(_line(f"draw {result.draw}", result.as_dict()))
 
-    results = run(dataset, draws=range(draws), per_leaf=per_leaf, arguments=arguments, quiet=quiet, told=told)
+    results = run(
+        dataset,
+        draws=range(draws),
+        per_leaf=per_leaf,
+        arguments=arguments,
+        quiet=quiet,
+        holdout=holdout,
+        told=told,
+    )
     return {
         "dataset": dataset.resolve().name,
         "arguments": {name: value for name, value in arguments.items() if value is not None},
@@ -187,15 +214,28 @@ def _evaluate(
 
 def _figures(row: dict[str, Any]) -> list[str]:
     scores = [f"{row[part][key]:.4f}" for part in ("leaf", "overall") for key in ("micro", "macro")]
-    return [*scores, f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}", f"{row['peak_rss_mb']:.0f}"]
+    costs = [f"{row['seconds']:.1f}", f"{row['cpu_seconds']:.1f}", f"{row['peak_rss_mb']:.0f}"]
+    return [*scores, _errors(row["calibration"]), *costs]
+
+
+def _errors(calibration: list[float | None]) -> str:
+    """Calibration errors in little room: `.03 .05`."""
+    shown = ["-" if error is None else f"{error:.2f}".removeprefix("0") for error in calibration]
+    return " ".join(shown) or "-"
 
 
 def _line(name: str, row: dict[str, Any]) -> str:
-    leaf, leaf_macro, overall, overall_macro, seconds, cpu, memory = _figures(row)
+    leaf, leaf_macro, overall, overall_macro, errors, seconds, cpu, memory = _figures(row)
+    holdout = f"; {_holdout(row)}" if "held_out" in row else ""
     return (
         f"{name}: leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
-        f"{seconds} s, {cpu} CPU-s, {memory} MB"
+        f"ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB{holdout}"
     )
+
+
+def _holdout(row: dict[str, Any]) -> str:
+    later, before = ("{micro:.4f} / {macro:.4f}".format(**row[part]) for part in ("held_out", "had_them"))
+    return f"leaf F1 of documents left out of fit {later}, of the same ones taken in {before}"
 
 
 def _table(found: dict[str, Any]) -> None:
@@ -204,10 +244,14 @@ def _table(found: dict[str, Any]) -> None:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for column in ("leaf\nmicro", "\nmacro", "overall\nmicro", "\nmacro", "\ns", "\nCPU-s", "peak\nMB"):
+    scores = ("leaf\nmicro", "\nmacro", "overall\nmicro", "\nmacro", "ECE by\nlevel")
+    for column in (*scores, "\ns", "\nCPU-s", "peak\nMB"):
         table.add_column(column, justify="right")
     for row in found["draws"]:
         table.add_row(f"draw {row['draw']}", *_figures(row))
     table.add_row("mean", *_figures(found["mean"]), style="bold")
     table.add_row("sd", *_figures(found["sd"]))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    if "held_out" in found["mean"]:
+        console.print(f"mean {_holdout(found['mean'])}", highlight=False, soft_wrap=True)

@@ -58,8 +58,25 @@ AllowEmpty = Annotated[
     typer.Option(
         "--allow-empty-leaves",
         metavar="",
-        help="Go on when a leaf has no labelled document.",
+        help="Go on when a leaf has neither labelled documents nor keywords.",
         rich_help_panel=INPUT,
+    ),
+]
+Keywords = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="YAML or JSON with words for categories, beside or instead of labelled documents: "
+        "`physics: quantum, laser`.",
+        rich_help_panel=INPUT,
+    ),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH-OR-NAME",
+        help="Sentence encoder used as one more view: a local folder, an installed package or a model name.",
+        rich_help_panel=METHOD,
     ),
 ]
 Preset = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple
@@ -14,10 +15,13 @@ import numpy.typing as npt
 
 from himecat.corpus.columns import Corpus, MetadataColumn, Ragged, Vocabulary
 from himecat.corpus.documents import Document, Fields, Places, iter_documents
+from himecat.corpus.encoder import TextEncoder
+from himecat.corpus.encoder_cache import EncodedRows, VectorCache, open_cache
 from himecat.corpus.problems import Problems, Severity
 from himecat.corpus.records import Source
 from himecat.corpus.tokenizer import tokenize
 from himecat.errors import DataError, UsageError
+from himecat.progress import Progress
 
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
@@ -140,6 +144,8 @@ def load_corpus(
     max_tokens: int | None = 300,
     problems: Problems | None = None,
     skip_bad: bool = False,
+    encoder: TextEncoder | None = None,
+    progress: Progress | None = None,
 ) -> LoadedCorpus:
     """Read a corpus in one pass, holding numbers and not texts.
 
@@ -157,6 +163,10 @@ def load_corpus(
         Receives what is found; a new one otherwise.
     skip_bad : bool
         Leave out documents with an error and turn each error into a warning.
+    encoder : TextEncoder, optional
+        Fills `Corpus.encoded`; vectors known from an earlier time are taken from the cache beside the file.
+    progress : Progress, optional
+        Shows how far encoding has come.
 
     Raises
     ------
@@ -179,25 +189,35 @@ def load_corpus(
     labels: dict[int, object] = {}
     places = Places()
     skipped: list[int] = []
-    for position, document in enumerate(iter_documents(source, fields, heard)):
-        if not document.usable:
-            skipped.append(position)
-            continue
-        if document.labels is not None:
-            labels[len(ids)] = document.labels
-        ids.append(document.id)
-        places.append(document.place)
-        words.append(tokenize(document.text)[:max_tokens])
-        for kind, rows in metadata.items():
-            rows.append(document.metadata.get(kind, ()))
-    if not skip_bad or problems.has_fatal:
-        problems.raise_errors()
-    if not ids:
-        found = "".join(f"\n{warning}" for warning in problems.of("warning"))
-        raise DataError(f"There is no document to work with.{found}")
+    with ExitStack() as saving:
+        vectors: EncodedRows | None = None
+        if encoder is not None:
+            cache = saving.enter_context(open_cache(encoder, source, problems))
+            vectors = EncodedRows(encoder, cache, progress)
+        for position, document in enumerate(iter_documents(source, fields, heard)):
+            if not document.usable:
+                skipped.append(position)
+                continue
+            if document.labels is not None:
+                labels[len(ids)] = document.labels
+            ids.append(document.id)
+            places.append(document.place)
+            words.append(tokenize(document.text)[:max_tokens])
+            for kind, rows in metadata.items():
+                rows.append(document.metadata.get(kind, ()))
+            if vectors is not None:
+                vectors.append(document.text)
+        # Before any encoding, which may take minutes.
+        if not skip_bad or problems.has_fatal:
+            problems.raise_errors()
+        if not ids:
+            found = "".join(f"\n{warning}" for warning in problems.of("warning"))
+            raise DataError(f"There is no document to work with.{found}")
+        encoded = None if vectors is None else vectors.finish()
     vocabulary, tokens = words.finish(min_count)
     columns = {kind: MetadataColumn(*rows.finish(1)) for kind, rows in metadata.items()}
-    return LoadedCorpus(Corpus(ids, vocabulary, tokens, columns), labels, places, skipped, problems)
+    corpus = Corpus(ids, vocabulary, tokens, columns, encoded)
+    return LoadedCorpus(corpus, labels, places, skipped, problems)
 
 
 def read_corpus(
@@ -207,6 +227,7 @@ def read_corpus(
     metadata: str | Sequence[str] = (),
     min_count: int = 1,
     max_tokens: int | None = 300,
+    encoder: TextEncoder | None = None,
 ) -> Corpus:
     """Read documents from a file, a table or a list into a corpus.
 
@@ -223,6 +244,8 @@ def read_corpus(
         Words seen less often are dropped.
     max_tokens : int or None
         Only this many words from the start of a document are used; None for all.
+    encoder : TextEncoder, optional
+        What `open_encoder` gives; fills `Corpus.encoded`.
 
     Examples
     --------
@@ -232,7 +255,8 @@ def read_corpus(
     (('a', 'red', 'fox', 'hen'), 0.5)
     """
     text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
-    return load_corpus(source, Fields(text, metadata), min_count=min_count, max_tokens=max_tokens).corpus
+    fields = Fields(text, metadata)
+    return load_corpus(source, fields, min_count=min_count, max_tokens=max_tokens, encoder=encoder).corpus
 
 
 def encode_documents(
@@ -240,10 +264,15 @@ def encode_documents(
     words: Vocabulary,
     metadata: Mapping[str, Vocabulary],
     max_tokens: int | None,
+    encoder: TextEncoder | None = None,
+    *,
+    cache: VectorCache | None = None,
+    progress: Progress | None = None,
 ) -> Corpus:
     """Turn documents into rows of known words and metadata values; what is unknown is dropped.
 
-    A document that is not usable becomes a row without words, so that rows and documents stay aligned.
+    A document that is not usable becomes a row without words, so that rows and documents stay aligned. An
+    `encoder` fills `Corpus.encoded`; vectors in `cache` are not computed again, and new ones are added to it.
 
     Examples
     --------
@@ -256,16 +285,20 @@ def encode_documents(
     ids: list[str] = []
     tokens = _KnownRows(words)
     columns = {kind: _KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
+    vectors = None if encoder is None else EncodedRows(encoder, cache, progress)
     for document in documents:
         ids.append(document.id)
         tokens.append(tokenize(document.text)[:max_tokens])
         for kind, rows in columns.items():
             rows.append(document.metadata.get(kind, ()))
+        if vectors is not None:
+            vectors.append(document.text)
     return Corpus(
         ids,
         words,
         tokens.finish(),
         {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
+        None if vectors is None else vectors.finish(),
     )
 
 
@@ -293,6 +326,8 @@ def iter_encoded(
     max_tokens: int | None,
     problems: Problems,
     batch_size: int = 4096,
+    encoder: TextEncoder | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[tuple[list[Origin], Corpus]]:
     """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
 
@@ -312,10 +347,15 @@ def iter_encoded(
             origins.append(Origin(document.id, document.place, document.usable))
             yield document
 
-    for first in documents:
-        origins: list[Origin] = []
-        batch = chain([first], islice(documents, batch_size - 1))
-        yield origins, encode_documents(noted(batch, origins), words, metadata, max_tokens)
+    with ExitStack() as saving:
+        cache = saving.enter_context(open_cache(encoder, source, problems)) if encoder is not None else None
+        for first in documents:
+            origins: list[Origin] = []
+            batch = noted(chain([first], islice(documents, batch_size - 1)), origins)
+            corpus = encode_documents(
+                batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress
+            )
+            yield origins, corpus
 
 
 def _check_limits(max_tokens: int | None, min_count: int) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
 from himecat.corpus.builder import LoadedCorpus, load_corpus
 from himecat.corpus.check_report import CheckReport, MetadataSummary, render
-from himecat.corpus.columns import MetadataColumn, Supervision
+from himecat.corpus.columns import Corpus, MetadataColumn, Supervision, Vocabulary
 from himecat.corpus.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
 from himecat.corpus.documents import Fields
+from himecat.corpus.keywords import KeywordSource, keyword_labels, known_keywords, read_keywords
 from himecat.corpus.labels import leaves_without_labels, supervise
 from himecat.corpus.problems import Problems
 from himecat.corpus.records import Source, iter_records
@@ -53,6 +55,7 @@ def check(
     max_tokens: int | None = 300,
     skip_bad: bool = False,
     allow_empty_leaves: bool = True,
+    keywords: KeywordSource | None = None,
 ) -> CheckReport:
     """Check documents, tree and labels; bad input raises nothing, everything found is in the report.
 
@@ -71,6 +74,8 @@ def check(
         Leave out documents that cannot be used; what is wrong with them becomes a warning.
     allow_empty_leaves : bool
         Whether leaves without a labelled document get a warning or are an error, as they are for `fit`.
+    keywords : mapping or path, optional
+        Words that stand for categories; a leaf that has some needs no labelled document.
 
     Examples
     --------
@@ -106,11 +111,21 @@ def check(
         could = f"; these fields could serve as metadata: {', '.join(others)}" if others else ""
         problems.note(place, f"no metadata fields were named: text alone will be used{could}.")
     try:
-        tree = _tree(taxonomy, dataset, loaded, problems)
-        labelled = _labelled(tree, dataset, loaded, place, problems)
+        tree = _tree(taxonomy, dataset, loaded, keywords, problems)
+        labelled = _labelled(tree, dataset, loaded, place, problems, required=keywords is None)
     except DataError as error:
         problems.take(error)
         return report
+    if keywords is not None:
+        words = read_keywords(keywords, tree, problems)
+        report, words = _check_keywords(report, tree, words, loaded.corpus, max_tokens)
+        if labelled is not None:
+            labelled = replace(labelled, keywords=words)
+            if not words and not len(labelled):
+                problems.error(
+                    place, "no document is labelled, and no keyword can be used; give one or the other."
+                )
+                return replace(report, taxonomy=tree)
     return _check_labels(report, tree, labelled, place, allow_empty_leaves)
 
 
@@ -125,11 +140,11 @@ def _check_texts(
     report: CheckReport, loaded: LoadedCorpus, max_tokens: int | None, place: str
 ) -> CheckReport:
     corpus, problems = loaded.corpus, report.problems
-    values, lengths, starts = corpus.tokens.values, corpus.tokens.lengths, corpus.tokens.offsets[:-1]
+    lengths = corpus.tokens.lengths
     used = np.minimum(lengths, max_tokens) if max_tokens else lengths
-    is_used = np.arange(len(values)) - np.repeat(starts, lengths) < np.repeat(used, lengths)
-    counts = np.bincount(values[is_used], minlength=len(corpus.words))
-    is_known = is_used & (counts[values] >= report.min_count)
+    is_used = _is_used(corpus, max_tokens)
+    counts = np.bincount(corpus.tokens.values[is_used], minlength=len(corpus.words))
+    is_known = is_used & (counts[corpus.tokens.values] >= report.min_count)
     if not problems.has_errors and not np.any(counts >= report.min_count):
         problems.error(
             place, f"no word occurs {report.min_count} times or more; add documents, or lower min_count."
@@ -157,6 +172,13 @@ def _check_texts(
         tokens=int(used.sum()),
         words_per_document=(float(np.median(lengths)), int(lengths.max())),
     )
+
+
+def _is_used(corpus: Corpus, max_tokens: int | None) -> npt.NDArray[np.bool_]:
+    """For every word of every document, whether it is among the first `max_tokens`."""
+    lengths, starts = corpus.tokens.lengths, corpus.tokens.offsets[:-1]
+    position = np.arange(len(corpus.tokens.values)) - np.repeat(starts, lengths)
+    return position < (max_tokens or np.inf)
 
 
 def _repeated_texts(loaded: LoadedCorpus) -> list[tuple[int, int]]:
@@ -224,20 +246,31 @@ def _other_fields(source: Source, fields: Fields) -> list[str]:
 
 
 def _tree(
-    taxonomy: TaxonomySource | None, dataset: Dataset | None, loaded: LoadedCorpus, problems: Problems
+    taxonomy: TaxonomySource | None,
+    dataset: Dataset | None,
+    loaded: LoadedCorpus,
+    keywords: KeywordSource | None,
+    problems: Problems,
 ) -> Taxonomy:
     if taxonomy is not None:
         return read_taxonomy(taxonomy, problems)
     if dataset is not None:
         return dataset.taxonomy
-    return infer_taxonomy(loaded.labels.values(), skip_bad=True)
+    named = [] if keywords is None else keyword_labels(keywords)
+    return infer_taxonomy([*loaded.labels.values(), *named], skip_bad=True)
 
 
 def _labelled(
-    tree: Taxonomy, dataset: Dataset | None, loaded: LoadedCorpus, place: str, problems: Problems
+    tree: Taxonomy,
+    dataset: Dataset | None,
+    loaded: LoadedCorpus,
+    place: str,
+    problems: Problems,
+    *,
+    required: bool,
 ) -> Supervision | None:
     """The documents a model would be shown; None where errors leave that open."""
-    if not loaded.labels:
+    if not loaded.labels and required:
         problems.error(place, "no document is labelled; label a few documents for each leaf.")
         return None
     if dataset is None:
@@ -259,6 +292,23 @@ def _labelled(
     return draw(dataset, truth, 0)
 
 
+def _check_keywords(
+    report: CheckReport,
+    tree: Taxonomy,
+    words: Mapping[int, tuple[str, ...]],
+    corpus: Corpus,
+    max_tokens: int | None,
+) -> tuple[CheckReport, dict[int, tuple[str, ...]]]:
+    """The report, and of the words those of nodes that have any of use."""
+    used = corpus.tokens.values[_is_used(corpus, max_tokens)]
+    counts = np.bincount(used, minlength=len(corpus.words))
+    often = np.flatnonzero(counts >= report.min_count)
+    vocabulary = Vocabulary(tuple(corpus.words.names[word] for word in often.tolist()), counts[often])
+    known = known_keywords(words, vocabulary, tree, report.problems)
+    found = tuple((tree.title(node), len(ids)) for node, ids in known.items())
+    return replace(report, keywords_per_label=found), {node: words[node] for node in known}
+
+
 def _check_labels(
     report: CheckReport, tree: Taxonomy, labelled: Supervision | None, place: str, allow_empty_leaves: bool
 ) -> CheckReport:
@@ -268,7 +318,10 @@ def _check_labels(
     counts = np.bincount(labelled.nodes, minlength=len(tree)).tolist()
     without = leaves_without_labels(tree, labelled)
     if without:
-        found = f"leaves without a labelled document: {_named(tree, without)}"
+        missing = (
+            "a labelled document" if report.keywords_per_label is None else "labelled documents or keywords"
+        )
+        found = f"leaves without {missing}: {_named(tree, without)}"
         if allow_empty_leaves:
             problems.warning(place, f"{found}.")
         else:

@@ -53,7 +53,8 @@ class CheckReport:
 
     `words` and `tokens` count what is used of the documents, `vocabulary` the words that occur `min_count`
     times or more; `labels_per_leaf` has every leaf's path and the number of documents labelled with it,
-    `labelled_at_inner` is the number of those labelled with an inner category.
+    `labelled_at_inner` is the number of those labelled with an inner category. `keywords_per_label` has the
+    path of every category with keywords that can be used and their number; None where no keywords were given.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class CheckReport:
     metadata: tuple[MetadataSummary, ...] = ()
     taxonomy: Taxonomy | None = None
     labels_per_leaf: tuple[tuple[str, int], ...] = ()
+    keywords_per_label: tuple[tuple[str, int], ...] | None = None
 
     @property
     def leaves_without_labels(self) -> list[str]:
@@ -112,6 +114,9 @@ class CheckReport:
                 "leaves_without": self.leaves_without_labels,
                 "at_inner_categories": self.labelled_at_inner,
             },
+            "keywords": None
+            if self.keywords_per_label is None
+            else [{"label": path, "words": count} for path, count in self.keywords_per_label],
             "counts": dict(self.problems.counts),
             "problems": [asdict(problem) for problem in self.problems],
         }
@@ -181,6 +186,10 @@ def _facts(report: CheckReport) -> Iterator[tuple[str, str]]:
         fewest, middle, most = report.label_range
         spread = f"{fewest} each" if fewest == most else f"{fewest} to {most}, median {middle:g}"
         yield "labels per leaf", spread
+    if report.keywords_per_label is not None:
+        words = sum(count for _, count in report.keywords_per_label)
+        of = f" of {len(report.taxonomy) - 1:,} labels" if report.taxonomy else " labels"
+        yield "keywords", f"{words:,} for {len(report.keywords_per_label):,}{of}"
 
 
 def _render_problems(problems: Problems, console: Console, errors: bool) -> None:

@@ -141,7 +141,7 @@ class MetadataColumn:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as columns: ids, word ids and metadata value ids.
+    """Documents as columns: ids, word ids, metadata value ids and, with a text encoder, a unit vector each.
 
     Examples
     --------
@@ -156,6 +156,7 @@ class Corpus:
     words: Vocabulary
     tokens: Ragged
     metadata: Mapping[str, MetadataColumn] = field(default_factory=dict)
+    encoded: npt.NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -171,6 +172,7 @@ class Corpus:
                 kind: MetadataColumn(column.vocabulary, column.values.take(chosen))
                 for kind, column in self.metadata.items()
             },
+            encoded=None if self.encoded is None else self.encoded[chosen],
         )
 
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
@@ -194,14 +196,15 @@ class Corpus:
             columns[kind] = MetadataColumn(
                 values, moved(own.values, own.vocabulary, values) if own else empty
             )
-        return Corpus(self.ids, words, moved(self.tokens, self.words, words), columns)
+        return Corpus(self.ids, words, moved(self.tokens, self.words, words), columns, self.encoded)
 
 
 @dataclass(frozen=True)
 class Supervision:
     """The labelled documents: for each, its row in the corpus and the deepest node it is known to belong to.
 
-    A document may stop at an inner node; it then teaches that level and those above.
+    A document may stop at an inner node; it then teaches that level and those above. `keywords` has the words
+    that stand for a node; those of an inner node speak for everything below it.
 
     Examples
     --------
@@ -212,6 +215,7 @@ class Supervision:
 
     rows: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
+    keywords: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)

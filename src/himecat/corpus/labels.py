@@ -31,11 +31,11 @@ def label_names(label: object) -> list[str]:
     elif isinstance(label, (Sequence, np.ndarray)) and not isinstance(label, bytes):
         elements = list(label)
     else:
-        raise DataError(f"a label must be a name or a list of names, but {_described(label)} was found.")
+        raise DataError(f"a label must be a name or a list of names, but {described(label)} was found.")
     names = []
     for element in elements:
         if not isinstance(element, str):
-            raise DataError(f"a list of labels must hold names only, but {_described(element)} was found.")
+            raise DataError(f"a list of labels must hold names only, but {described(element)} was found.")
         if element.strip():
             names.append(str(element).strip())
     if not names:
@@ -185,7 +185,14 @@ def _root_as_label(name: str) -> DataError:
     )
 
 
-def _described(value: object) -> str:
+def described(value: object) -> str:
+    """What stands where a name was expected, in words.
+
+    Examples
+    --------
+    >>> described(None), described(3)
+    ('nothing (null)', 'the number 3')
+    """
     if value is None:
         return "nothing (null)"
     if isinstance(value, (bool, np.bool_)):
@@ -246,7 +253,7 @@ def supervise(
 
 
 def leaves_without_labels(taxonomy: Taxonomy, supervision: Supervision) -> list[int]:
-    """The leaves no labelled document stands at; documents labelled at inner nodes do not count.
+    """The leaves that have neither a labelled document nor keywords; those of inner nodes do not count.
 
     Examples
     --------
@@ -254,6 +261,9 @@ def leaves_without_labels(taxonomy: Taxonomy, supervision: Supervision) -> list[
     >>> labelled = Supervision(np.array([0]), np.array([tree.find("science")]))
     >>> [tree.title(leaf) for leaf in leaves_without_labels(tree, labelled)]
     ['arts', 'science/physics']
+    >>> named = Supervision(labelled.rows, labelled.nodes, {tree.find("arts"): ("opera", "ballet")})
+    >>> [tree.title(leaf) for leaf in leaves_without_labels(tree, named)]
+    ['science/physics']
     """
-    labelled = set(supervision.nodes.tolist())
-    return [leaf for leaf in taxonomy.leaves if leaf not in labelled]
+    known = {*supervision.nodes.tolist(), *(node for node, words in supervision.keywords.items() if words)}
+    return [leaf for leaf in taxonomy.leaves if leaf not in known]

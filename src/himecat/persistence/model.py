@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, restore_classifier
+from himecat.classify.fused import FusedClassifier, from_state, state_of
 from himecat.corpus import Problems, Taxonomy, Vocabulary
 from himecat.corpus.tokenizer import TOKENIZER_NAME
 from himecat.embedding import JointSpace, Round
@@ -27,6 +29,7 @@ _KEPT = (
     "text",
     "label_field",
     "id_field",
+    "encoder",
     "preset",
     "min_confidence",
     "random_state",
@@ -55,7 +58,14 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
         arrays[f"metadata/{kind}"] = vectors
         arrays[f"metadata_counts/{kind}"] = space.values[kind].counts
     classifiers = []
-    for node, classifier in model.classifier_.classifiers.items():
+    fused: dict[str, Any] | None = None
+    at_nodes: Mapping[int, FlatClassifier] = {}
+    if isinstance(model.classifier_, FusedClassifier):
+        fused, own = state_of(model.classifier_)
+        arrays.update({f"fused/{key}": value for key, value in own.items()})
+    else:
+        at_nodes = model.classifier_.classifiers
+    for node, classifier in at_nodes.items():
         settings, weights = classifier.state()
         classifiers.append(
             {"node": node, "name": classifier.name, "settings": settings, "arrays": sorted(weights)}
@@ -67,6 +77,7 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
         "tokenizer": TOKENIZER_NAME,
         "taxonomy": {"names": list(space.taxonomy.names), "parents": list(space.taxonomy.parents)},
         "classifiers": classifiers,
+        **({} if fused is None else {"fused": fused}),
         "history": [
             # Not the seconds: the same seed gives the same bytes.
             {"pairs": done.pairs, "objective": dict(done.objective)}
@@ -128,12 +139,22 @@ def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> No
 def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> HiMeCat:
     tree = document["taxonomy"]
     taxonomy = Taxonomy(tree["names"], tree["parents"])
-    hyperparameters = {**document["settings"], "filter_widths": tuple(document["settings"]["filter_widths"])}
+    hyperparameters = {
+        # Models of the first release know of no other space.
+        "space": "sampled",
+        **document["settings"],
+        "filter_widths": tuple(document["settings"]["filter_widths"]),
+    }
     # With all values in place, a loaded model that is fitted again is fitted as it was.
     model = kind(taxonomy=taxonomy, **document["parameters"], **hyperparameters)
     model.settings_ = resolve(None, hyperparameters)
     model.problems_ = Problems()
     space = _space(taxonomy, document, arrays)
+    history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
+    if "fused" in document:
+        own = {key.removeprefix("fused/"): value for key, value in arrays.items() if key.startswith("fused/")}
+        model._take(space, from_state(taxonomy, space.words, document["fused"], own), history)
+        return model
     classifiers = {
         int(one["node"]): restore_classifier(
             one["name"],
@@ -143,7 +164,6 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
         for one in document["classifiers"]
     }
     _check_classifiers(taxonomy, classifiers)
-    history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
     model._take(space, TopDownClassifier(taxonomy, classifiers), history)
     return model
 

@@ -1,13 +1,22 @@
-"""How confidence relates to being right, as two small drawings and one table."""
+"""How confidence relates to being right, as two small drawings and three tables."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.metrics import Outcome
+from himecat.corpus.taxonomy import Taxonomy
+from himecat.reliability import (
+    area_under_risk_coverage,
+    calibration_error,
+    level_verdicts,
+    risk_coverage,
+    threshold_for_precision,
+)
 from himecat.report.documents import PlacedDocuments
 from himecat.report.markup import count, percent, table
 
@@ -40,39 +49,64 @@ def reliability(certainty: FloatArray, right: BoolArray, bins: int = 10) -> list
     return found
 
 
-def kept_and_right(certainty: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """For every confidence threshold, the share of documents at or above it and how many of those are right.
+@dataclass(frozen=True, slots=True)
+class RiskPoint:
+    """What a threshold gives: the share placed, and what is promised and true of those."""
 
-    Documents of equal confidence are kept or left together, so their order does not matter.
+    threshold: float
+    coverage: float
+    risk: float
+    promised: float
+
+
+def risk_points(certainty: FloatArray, right: BoolArray) -> list[RiskPoint]:
+    """One point for every distinct confidence, from the highest on; risks are shares of wrong ones.
+
+    The promised risk is what the confidences themselves say: a document with a confidence of 0.8 is wrong
+    with a probability of 0.2.
 
     Examples
     --------
-    >>> kept, good = kept_and_right(np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False]))
-    >>> kept.tolist(), [round(share, 2) for share in good.tolist()]
-    ([0.25, 0.75, 1.0], [1.0, 0.67, 0.5])
+    >>> risk_points(np.array([0.75, 0.5, 0.5]), np.array([True, True, False]))[0]
+    RiskPoint(threshold=0.75, coverage=0.3333333333333333, risk=0.0, promised=0.25)
     """
-    order = np.argsort(-certainty, kind="stable")
-    ranked = certainty[order]
-    last_of_its_kind = np.append(ranked[1:] != ranked[:-1], True)
-    number = np.arange(1, len(order) + 1)
-    good = np.cumsum(right[order]) / number
-    return (number / len(order))[last_of_its_kind], good[last_of_its_kind]
+    thresholds, sizes = np.unique(-certainty, return_counts=True)
+    promised = 1 + np.cumsum(thresholds * sizes) / np.cumsum(sizes)
+    columns = (-thresholds, *risk_coverage(certainty, right), promised)
+    return [RiskPoint(*point) for point in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def confidence_section(placed: PlacedDocuments) -> str:
-    """Both drawings with their table, or a sentence where no truth is known."""
-    chosen = placed.known & (placed.nodes > 0)
-    if not chosen.any():
+def confidence_section(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
+    """Both drawings with their tables, or a sentence where no truth is known.
+
+    Documents whose known path ends at an inner category above the assigned one are left out: whether they are
+    right cannot be told.
+    """
+    assigned = placed.known & (placed.nodes > 0)
+    judged, correct = level_verdicts(taxonomy, placed.truths[assigned], placed.nodes[assigned])
+    last = np.asarray(taxonomy.depths)[placed.nodes[assigned]] - 1
+    rows = np.arange(len(last))
+    told = judged[rows, last]
+    if not told.any():
         return '<p class="empty">No document with a known category was assigned one.</p>'
-    certainty = np.clip(placed.certainty[chosen], 0.0, 1.0)
-    right = placed.outcome[chosen] != Outcome.WRONG
-    bins = reliability(certainty, right)
-    kept, good = kept_and_right(certainty, right)
+    certainty = np.clip(placed.certainty[assigned][told], 0.0, 1.0)
+    right = correct[rows, last][told]
+    left_out = int((~told).sum())
+    more = f" Left out because their known path ends above the assigned one: {count(left_out)}."
+    points = risk_points(certainty, right)
+    # A threshold is shown with three digits, and what stands beside it should hold for those digits.
+    rounded = np.floor(certainty * 1000 + 1e-6) / 1000
+    shown = _a_few(risk_points(rounded, right))
+    area = area_under_risk_coverage(certainty, right)
+    levels = _level_table(placed.confidence[assigned], judged, correct)
     return (
-        f'<p class="muted">{count(int(chosen.sum()))} documents with a known and an assigned category. '
-        "Right means that the assigned path is right as far as it goes.</p>\n"
-        f'<div class="plots">{_figure(_reliability_svg(bins), *_RELIABILITY_TEXT)}\n'
-        f"{_figure(_kept_svg(kept, good), *_KEPT_TEXT)}</div>\n{_kept_table(certainty, kept, good)}"
+        f'<p class="muted">{count(int(told.sum()))} documents with a known and an assigned category. '
+        f"Right means that the assigned path is right as far as it goes.{more if left_out else ''}</p>\n"
+        f'<div class="plots">{_figure(_reliability_svg(reliability(certainty, right)), *_RELIABILITY_TEXT)}\n'
+        f"{_figure(_risk_svg(points, shown), *_RISK_TEXT, f' Mean error over all coverages: {area:.3f}.')}</div>\n"
+        f'<div class="tables"><div><h3>What a threshold gives</h3>\n{_threshold_table(shown)}</div>\n'
+        f"<div><h3>What a precision costs</h3>\n{_precision_table(rounded, right)}</div>\n"
+        f"<div><h3>Confidence by level</h3>\n{levels}</div></div>"
     )
 
 
@@ -81,32 +115,79 @@ _RELIABILITY_TEXT = (
     "Each dot is a group of documents of similar confidence, larger for more documents. On the dashed line "
     "confidence can be taken at its word; above it the model is too modest, below it too sure.",
 )
-_KEPT_TEXT = (
-    "Does leaving out unsure ones help?",
-    "Keep only the most confident documents, from left (few) to right (all): the line is the share of right "
-    "ones among those kept.",
+_RISK_TEXT = (
+    "How many errors come with more documents?",
+    "Place only the most confident documents, from left (few) to right (all): the line is the share of wrong "
+    "ones among those placed. The dashed line is the share that the confidences promise; where the line runs "
+    "above it, the model is too sure.",
 )
 
 
-def _figure(svg: str, title: str, text: str) -> str:
-    return f"<figure>{svg}<figcaption><b>{title}</b> {text}</figcaption></figure>"
+def _figure(svg: str, title: str, text: str, more: str = "") -> str:
+    return f"<figure>{svg}<figcaption><b>{title}</b> {text}{more}</figcaption></figure>"
 
 
-def _kept_table(certainty: FloatArray, kept: FloatArray, good: FloatArray) -> str:
-    thresholds = np.unique(certainty)[::-1]
+def _a_few(points: list[RiskPoint]) -> list[RiskPoint]:
+    """For some round coverages, the strictest threshold that reaches them."""
+    coverages = [point.coverage for point in points]
+    positions = (bisect_left(coverages, share - 1e-9) for share in (0.1, 0.25, 0.5, 0.75, 1.0))
+    return [points[position] for position in dict.fromkeys(min(p, len(points) - 1) for p in positions)]
+
+
+def _numbers(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    heads = [f'<th scope="col" class="n">{heading}</th>' for heading in headings]
+    cells = ["<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in row) + "</tr>" for row in rows]
+    return table(heads, cells, "narrow")
+
+
+def _threshold_table(points: list[RiskPoint]) -> str:
+    return _numbers(
+        ("Threshold", "Placed", "Right", "Promised"),
+        (
+            (
+                f"{point.threshold:.3f}",
+                percent(point.coverage),
+                percent(1 - point.risk),
+                percent(1 - point.promised),
+            )
+            for point in points
+        ),
+    )
+
+
+def _precision_table(certainty: FloatArray, right: BoolArray) -> str:
     rows = []
-    shown: set[int] = set()
-    for share in (0.1, 0.25, 0.5, 0.75, 1.0):
-        # The strictest threshold that keeps at least this share.
-        position = min(int(np.searchsorted(kept, share - 1e-9)), len(kept) - 1)
-        if position not in shown:
-            shown.add(position)
-            cells = (percent(kept[position]), f"{thresholds[position]:.3f}", percent(good[position]))
-            rows.append("<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in cells) + "</tr>")
-    headings = [
-        f'<th scope="col" class="n">{h}</th>' for h in ("Documents kept", "Confidence at least", "Right")
-    ]
-    return table(headings, rows, "narrow")
+    for precision in (0.8, 0.9, 0.95, 0.99):
+        threshold = threshold_for_precision(certainty, right, precision)
+        if threshold is None:
+            rows.append((percent(precision), "out of reach", "–"))
+        else:
+            share = float(np.mean(certainty >= threshold))
+            rows.append((percent(precision), f"{threshold:.3f}", percent(share)))
+    return _numbers(("Right at least", "Threshold", "Placed"), rows)
+
+
+def _level_table(confidence: FloatArray, judged: BoolArray, correct: BoolArray) -> str:
+    rows = []
+    for level in range(confidence.shape[1]):
+        inside = judged[:, level]
+        cells = [str(level + 1), count(int(inside.sum())), "–", "–", "–"]
+        if inside.any():
+            sure, right = np.clip(confidence[inside, level], 0.0, 1.0), correct[inside, level]
+            cells[2:] = [
+                percent(float(right.mean())),
+                percent(float(sure.mean())),
+                f"{calibration_error(sure, right):.3f}",
+            ]
+        rows.append(cells)
+    headings = (
+        "Level",
+        "Documents",
+        "Right",
+        "Promised",
+        '<abbr title="expected calibration error">ECE</abbr>',
+    )
+    return _numbers(headings, rows)
 
 
 # The drawing area inside a 360 x 260 picture.
@@ -121,16 +202,18 @@ def _y(value: float) -> str:
     return f"{_TOP + _HEIGHT * (1 - value):.1f}"
 
 
-def _frame(title: str, across: str, up: str, content: str) -> str:
+def _frame(title: str, across: str, up: str, content: str, highest: float = 1.0) -> str:
+    """Axes from 0 to 100 % and from 0 to `highest` around a drawing."""
     lines = []
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        label = f"{100 * tick:.0f}%"
         lines.append(f'<line class="grid" x1="{_x(0)}" x2="{_x(1)}" y1="{_y(tick)}" y2="{_y(tick)}"/>')
         lines.append(
-            f'<text class="tick" x="{_LEFT - 6}" y="{_y(tick)}" dy="4" text-anchor="end">{label}</text>'
+            f'<text class="tick" x="{_LEFT - 6}" y="{_y(tick)}" dy="4" text-anchor="end">'
+            f"{100 * highest * tick:.0f}%</text>"
         )
         lines.append(
-            f'<text class="tick" x="{_x(tick)}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">{label}</text>'
+            f'<text class="tick" x="{_x(tick)}" y="{_TOP + _HEIGHT + 16}" text-anchor="middle">'
+            f"{100 * tick:.0f}%</text>"
         )
     middle = _TOP + _HEIGHT / 2
     return (
@@ -155,17 +238,27 @@ def _reliability_svg(bins: list[Bin]) -> str:
     return _frame("Share of right documents by confidence", "confidence", "share right", content)
 
 
-def _kept_svg(kept: FloatArray, good: FloatArray) -> str:
+def _risk_svg(points: list[RiskPoint], marked: list[RiskPoint]) -> str:
     # The share among a handful of documents jumps about and says nothing.
-    steady = np.flatnonzero(kept >= 0.02)
-    points = steady[np.unique(np.linspace(0, len(steady) - 1, 200).astype(np.int64))]
-    line = " ".join(f"{_x(float(kept[i]))},{_y(float(good[i]))}" for i in points)
-    end = points[-1]
-    content = (
-        f'<polyline class="curve" points="{line}"/>'
-        f'<circle class="dot" cx="{_x(float(kept[end]))}" cy="{_y(float(good[end]))}" r="4">'
-        f"<title>all documents: {percent(float(good[end]))} right</title></circle>"
+    steady = [point for point in points if point.coverage >= 0.02]
+    drawn = [steady[i] for i in np.unique(np.linspace(0, len(steady) - 1, 200).astype(np.int64))]
+    worst = max(max(point.risk, point.promised) for point in drawn + marked)
+    # Heights whose quarters are whole percentages.
+    highest = next((height for height in (0.2, 0.4, 0.6, 0.8) if worst <= height), 1.0)
+    line, promised = (
+        " ".join(f"{_x(point.coverage)},{_y(getattr(point, name) / highest)}" for point in drawn)
+        for name in ("risk", "promised")
+    )
+    dots = "".join(
+        f'<circle class="dot" cx="{_x(point.coverage)}" cy="{_y(point.risk / highest)}" r="4">'
+        f"<title>confidence at least {point.threshold:.3f}: {percent(point.coverage)} placed, "
+        f"{percent(point.risk)} of them wrong</title></circle>"
+        for point in marked
     )
     return _frame(
-        "Share of right documents among those kept", "share of documents kept", "share right", content
+        "Share of wrong documents among those placed, by the share placed",
+        "share of documents placed (coverage)",
+        "share wrong among them (risk)",
+        f'<polyline class="ideal" points="{promised}"/><polyline class="curve" points="{line}"/>{dots}',
+        highest,
     )

@@ -72,6 +72,8 @@ class PlacedDocuments:
         Which documents have a known category, and which of those are in a wrong one.
     certainty : array of float
         Confidence in the whole assigned path.
+    confidence : array of float, documents x levels
+        Confidence at each level of the assigned path, NaN below its end.
     outcome : array of int
         `himecat.metrics.Outcome` of every document, -1 where the truth is not known.
     assigned : array of int
@@ -92,23 +94,25 @@ class PlacedDocuments:
         self.documents = documents
         node_of = {taxonomy.path(node): node for node in taxonomy}
         assigned = np.zeros(len(taxonomy), dtype=np.int64)
-        confidence = np.zeros(len(taxonomy))
+        summed = np.zeros(len(taxonomy))
+        self.confidence: npt.NDArray[np.float64] = np.full((len(documents), taxonomy.depth), np.nan)
         nodes, truths = [], []
-        for document in documents:
+        for row, document in enumerate(documents):
+            self.confidence[row, : len(document.confidence)] = document.confidence
             nodes.append(_node_at(node_of, document.id, document.path))
             truths.append(_node_at(node_of, document.id, document.true_path or ()))
             lineage = taxonomy.lineages[nodes[-1]]
             assigned[0] += 1
             for node, value in zip(lineage, document.confidence, strict=True):
                 assigned[node] += 1
-                confidence[node] += value
+                summed[node] += value
         self.nodes: npt.NDArray[np.int64] = np.array(nodes, dtype=np.int64)
         self.truths: npt.NDArray[np.int64] = np.array(truths, dtype=np.int64)
         self.known: npt.NDArray[np.bool_] = self.truths > 0
         self.certainty = np.array([document.certainty for document in documents], dtype=np.float64)
         self.assigned = assigned
         self.mean_confidence: npt.NDArray[np.float64] = np.divide(
-            confidence, assigned, out=np.zeros(len(taxonomy)), where=assigned > 0
+            summed, assigned, out=np.zeros(len(taxonomy)), where=assigned > 0
         )
         self.outcome: npt.NDArray[np.int8] = np.full(len(documents), -1, dtype=np.int8)
         if self.known.any():

@@ -37,7 +37,7 @@ def render_page(
         sections = [("overview", "Overview", _overview(taxonomy, placed))]
     sections.append(("tree", "Tree", tree_section(taxonomy, placed, scores)))
     if placed.known.any():
-        sections.append(("confidence", "Confidence", confidence_section(placed)))
+        sections.append(("confidence", "Confidence", confidence_section(taxonomy, placed)))
         sections.append(("confusions", "Confusions", confusion_section(taxonomy, placed, top_confusions)))
     sections.append(("documents", "Documents", documents_section(placed, examples)))
     sections.append(("categories", "Categories", category_section(taxonomy, placed, scores)))

@@ -1,0 +1,223 @@
+"""A document seen three ways: the direction of its text, that with its metadata, and its plain features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags, hstack
+
+from himecat.corpus.columns import Corpus, Ragged
+from himecat.embedding.spectral import SpectralWords, learn_words, occurrences
+from himecat.embedding.trust import ValueTrust, learn_trust
+from himecat.errors import UsageError
+
+FloatArray = npt.NDArray[np.float32]
+
+
+def unit(rows: npt.NDArray[np.floating]) -> FloatArray:
+    """The rows scaled to length 1; a row of zeros stays.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
+    [[0.6..., 0.8...], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def inverse_frequency(documents: npt.NDArray[np.floating], n_documents: int) -> FloatArray:
+    """Weight of a word or value by the number of documents that have it: the rarer, the more it says.
+
+    Examples
+    --------
+    >>> inverse_frequency(np.array([1.0, 9.0]), 9).round(2).tolist()
+    [2.6..., 1.0]
+    """
+    return np.asarray(np.log((1.0 + n_documents) / (1.0 + documents)) + 1.0, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Documents in the three views; rows are documents.
+
+    Attributes
+    ----------
+    text : array
+        Unit directions of the texts; with an encoder, side by side with the encoder's.
+    whole : array
+        The same, drawn towards what the metadata let expect.
+    features : sparse matrix
+        Weighted words and metadata values.
+    """
+
+    text: FloatArray
+    whole: FloatArray
+    features: Any
+
+
+@dataclass(frozen=True)
+class DocumentViews:
+    """What was learned about words and metadata values, ready for any document in the same vocabularies.
+
+    Attributes
+    ----------
+    words : array
+        Unit vectors of the words.
+    weights : array
+        How much a word pulls at the direction of its document.
+    rarity : array
+        Weight of a word as a plain feature.
+    centre : array
+        Mean direction of the texts, which says nothing about any one of them.
+    trust : mapping of str to ValueTrust
+        What the metadata values say, by type.
+    value_rarity : mapping of str to array
+        Weight of a value as a plain feature; 0 for values of a single document.
+    encoder_centre : array, optional
+        Mean of the encoder's vectors, where there is an encoder.
+    """
+
+    words: FloatArray
+    weights: FloatArray
+    rarity: FloatArray
+    centre: FloatArray
+    trust: Mapping[str, ValueTrust]
+    value_rarity: Mapping[str, FloatArray]
+    encoder_centre: FloatArray | None = None
+
+    @property
+    def dimension(self) -> int:
+        """Length of a direction, all parts side by side."""
+        extra = 0 if self.encoder_centre is None else len(self.encoder_centre)
+        return int(self.words.shape[1]) + extra
+
+    def see(self, corpus: Corpus) -> Seen:
+        """Documents that took no part in learning, or that are treated as if they had not."""
+        text = self._text(corpus)
+        expected = np.zeros_like(text)
+        for kind, one in self.trust.items():
+            if one.trust > 0:
+                expected += np.float32(one.trust) * one.predict(corpus.metadata[kind].values)
+        return Seen(text, unit(text + expected), self._features(corpus))
+
+    def direction_of_words(
+        self, ids: npt.NDArray[np.integer], weights: FloatArray | None = None
+    ) -> FloatArray:
+        """The direction of a text that consists of these words; zeros where there is none.
+
+        With an encoder, its part is zero: such words were never encoded.
+        """
+        found = np.zeros(self.dimension, dtype=np.float32)
+        if not len(ids):
+            return found
+        pull = self.weights[ids] if weights is None else self.weights[ids] * weights
+        total = (pull[:, None] * self.words[ids]).sum(axis=0)
+        length = float(np.linalg.norm(total))
+        if length > 0:
+            found[: len(total)] = unit((total / length - self.centre)[None])[0]
+        return found
+
+    def _text(self, corpus: Corpus) -> FloatArray:
+        raw = _raw_directions(corpus.tokens, self.words, self.weights)
+        parts = [_centred(raw, self.centre)]
+        if self.encoder_centre is not None:
+            if corpus.encoded is None:
+                raise UsageError(
+                    "This model was fitted with an encoder: its vectors are needed for these documents."
+                )
+            parts.append(_centred(corpus.encoded, self.encoder_centre))
+        return parts[0] if len(parts) == 1 else unit(np.hstack(parts))
+
+    def _features(self, corpus: Corpus) -> Any:
+        counts = occurrences(corpus.tokens, len(self.rarity))
+        counts.data = 1.0 + np.log(counts.data)
+        parts = [_scaled(counts @ diags(self.rarity))]
+        for kind, rarity in self.value_rarity.items():
+            carried = occurrences(corpus.metadata[kind].values, len(rarity))
+            carried.data[:] = 1.0
+            parts.append(_scaled(carried @ diags(rarity)) * np.float32(self.trust[kind].trust > 0))
+        return hstack(parts).tocsr().astype(np.float32)
+
+
+def learn_views(
+    corpus: Corpus,
+    kinds: list[str],
+    *,
+    dimension: int,
+    contexts: int,
+    weigh_words: bool,
+    learned_trust: bool,
+    seed: int,
+    words: FloatArray | None = None,
+) -> tuple[DocumentViews, Seen]:
+    """Learn the views of a corpus without looking at a label.
+
+    Parameters
+    ----------
+    kinds : list of str
+        Metadata types to use.
+    weigh_words : bool
+        Whether words count by how much they say; otherwise all count the same.
+    words : array, optional
+        Unit vectors learned elsewhere; otherwise they are taken from the spectrum.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> corpus = read_corpus([{"text": "red fox", "by": "ann"}, {"text": "red fox den", "by": "ann"},
+    ...                       {"text": "old car", "by": "bob"}, {"text": "old car wheel", "by": "bob"}],
+    ...                      metadata=["by"])
+    >>> views, seen = learn_views(corpus, ["by"], dimension=3, contexts=10, weigh_words=True,
+    ...                           learned_trust=True, seed=0)
+    >>> seen.text.shape, bool(seen.whole[0] @ seen.whole[1] > seen.whole[0] @ seen.whole[2])
+    ((4, 3), True)
+    """
+    columns = {kind: (corpus.metadata[kind].values, len(corpus.metadata[kind].vocabulary)) for kind in kinds}
+    if words is None:
+        spectral = learn_words(
+            corpus.tokens,
+            len(corpus.words),
+            list(columns.values()),
+            dimension=dimension,
+            contexts=contexts,
+            seed=seed,
+        )
+    else:
+        spectral = SpectralWords(words, np.ones(len(words), dtype=np.float32))
+    found_in = occurrences(corpus.tokens, len(corpus.words))
+    rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
+    weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
+    raw = _raw_directions(corpus.tokens, spectral.vectors, weights)
+    centre = raw.mean(axis=0)
+    encoder_centre = None if corpus.encoded is None else corpus.encoded.mean(axis=0)
+    views = DocumentViews(spectral.vectors, weights, rarity, centre, {}, {}, encoder_centre)
+    text = views._text(corpus)
+    trust, expected = learn_trust(columns, text, learned=learned_trust)
+    value_rarity = {
+        kind: np.where(one.counts > 1, inverse_frequency(one.counts, len(corpus)), 0.0).astype(np.float32)
+        for kind, one in trust.items()
+    }
+    views = replace(views, trust=trust, value_rarity=value_rarity)
+    return views, Seen(text, unit(text + expected), views._features(corpus))
+
+
+def _raw_directions(tokens: Ragged, words: FloatArray, weights: FloatArray) -> FloatArray:
+    counts = occurrences(tokens, len(weights))
+    counts.data = 1.0 + np.log(counts.data)
+    return unit(np.asarray((counts @ diags(weights)) @ words))
+
+
+def _centred(rows: FloatArray, centre: FloatArray) -> FloatArray:
+    there = (rows != 0).any(axis=1)
+    return unit(np.where(there[:, None], rows - centre, 0.0))
+
+
+def _scaled(rows: Any) -> Any:
+    """Rows of a sparse matrix at length 1."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return diags((1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)) @ csr_matrix(rows)

@@ -1,0 +1,143 @@
+"""Without PyTorch everything works but the Kim-CNN, and that says what to install."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from himecat.classify import classifier_class, registry
+from himecat.errors import UsageError
+
+ROOT = Path(__file__).parents[1]
+NEEDS_PYTORCH = 'The classifier \'kim-cnn\' (preset "paper") needs PyTorch: pip install "himecat[cnn]".'
+
+WITHOUT_PYTORCH = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "sentence_transformers", "transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def without_pytorch(program: str) -> str:
+    """Run a program in a process that has no PyTorch; give what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYTORCH + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_module_but_those_of_the_network_can_be_imported() -> None:
+    printed = without_pytorch(
+        """
+        import importlib, pkgutil
+        import himecat.cli, himecat.estimator
+        for module in pkgutil.walk_packages(himecat.__path__, "himecat."):
+            if module.name == "himecat.__main__":
+                continue
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                print(module.name, error.name)
+        """
+    )
+    assert printed.splitlines() == ["himecat.classify._plain torch", "himecat.classify.kimcnn torch"]
+
+
+def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
+    printed = without_pytorch(
+        f"""
+        from himecat import HiMeCat
+        documents = ["a late goal", "goal in the match", "the new law", "a law was passed"] * 3
+        labels = ["sport", None, "politics", None] * 3
+        model = HiMeCat(min_count=1, dimension=8, samples=5_000, beta=5, classifier="mean-logistic", threads=1)
+        model.fit(documents, labels).save({str(tmp_path / "model")!r})
+        print(HiMeCat.load({str(tmp_path / "model")!r}).predict(["goal", "law"]))
+        print("torch" in sys.modules)
+        """
+    )
+    assert printed.splitlines() == ["[('sport',), ('politics',)]", "False"]
+
+
+def test_the_network_says_what_to_install() -> None:
+    printed = without_pytorch(
+        """
+        from himecat.classify import classifier_class
+        from himecat.errors import UsageError
+        try:
+            classifier_class("kim-cnn")
+        except UsageError as error:
+            print(error)
+        """
+    )
+    assert printed == NEEDS_PYTORCH + "\n"
+
+
+def test_the_command_line_says_it_too(tmp_path: Path) -> None:
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text(
+        '{"text": "a goal", "labels": "sport"}\n{"text": "a law", "labels": "politics"}\n' * 5
+    )
+    printed = without_pytorch(
+        f"""
+        from himecat.cli import main
+        sys.argv = ["himecat", "fit", {str(documents)!r}, "--preset", "paper", "-o", {str(tmp_path / "model")!r}]
+        sys.stderr = sys.stdout
+        try:
+            main()
+        except SystemExit as ended:
+            print("exit code", ended.code)
+        """
+    )
+    assert NEEDS_PYTORCH in " ".join(printed.split())
+    assert "exit code 2" in printed
+    assert "Traceback" not in printed
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_pytorch_that_is_broken_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+            if name == "himecat.classify.kimcnn":
+                raise ImportError("libtorch.so: cannot open shared object file", name="torch._C")
+
+    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.delitem(sys.modules, "himecat.classify.kimcnn", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    with pytest.raises(ImportError, match="cannot open shared object") as raised:
+        classifier_class("kim-cnn")
+    assert not isinstance(raised.value, UsageError)
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[<>=\[; ]", one)[0].lower().replace("_", "-") for one in requirements}
+
+
+def test_the_core_asks_for_nothing_heavy_and_every_extra_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    heavy = {"torch", "sentence-transformers", "transformers", "pyarrow", "pandas"}
+    assert not names(project["dependencies"]) & heavy
+    assert names(extras["cnn"]) == {"torch"}
+    assert names(extras["encoder"]) == {"sentence-transformers"}
+    assert extras["all"] == ["himecat[files,cnn,encoder]"]
+    pins = (ROOT / "constraints.txt").read_text().splitlines()[1:]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "no paths and no local versions"
+    wanted = names([*project["dependencies"], *(one for extra in extras.values() for one in extra)]) - {
+        "himecat"
+    }
+    assert wanted <= names(pins)
