@@ -48,10 +48,11 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The other fields: one or several with text, the labels and the id.
     preset : {"paper"}, optional
         Where the hyperparameters below that are None take their values from.
-    min_count, max_tokens, dimension, space, contexts, weigh_words, learn_trust, use_names, leaf_concentration, \
-    em_rounds, learn_prior, self_training, calibrate, samples, negatives, rate, scaled_steps, \
-    margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, concentration, neighbours, real_share, classifier, epochs, \
-    batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
+    min_count, max_tokens, dimension, space, contexts, weigh_words, learn_trust, use_names, \
+    leaf_concentration, em_rounds, learn_prior, self_training, calibrate, samples, negatives, rate, \
+    scaled_steps, margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, \
+    concentration, neighbours, real_share, classifier, epochs, batch_size, min_steps, learning_rate, \
+    momentum, filter_widths, filter_maps, hidden
         Hyperparameters; see :class:`himecat.parameters.Settings`.
     min_confidence : float
         Where the leaf is less probable than this, the path ends at the deepest node that is not.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from himecat.classify.mixture import softmax
 from himecat.corpus.taxonomy import Taxonomy
@@ -14,10 +14,14 @@ from himecat.corpus.taxonomy import Taxonomy
 FloatArray = npt.NDArray[np.float32]
 
 # Where too few documents can be held out: the sharpness that suits most collections.
-TYPICAL_SHARPNESS = 4.0
+TYPICAL_SHARPNESS = 0.4
 _FEWEST = 20
 # How many documents' worth of belief the typical values have.
 _BELIEF = 5.0
+# As a logit: one choice in a hundred.
+_USUAL_SLIPS = -4.6
+# A level at which the choices are believed as they are.
+AS_IT_IS = (1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -28,31 +32,33 @@ class Calibration:
     ----------
     sharpness : float
         Scores are multiplied by this.
-    levels : tuple of float
-        Exponent of the choice among siblings at each level; below 1 it was too sure of itself.
+    levels : tuple of (float, float)
+        For each level the exponent of the choice among siblings (below 1 it was too sure of itself) and the
+        share of documents for which it is no better than chance.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b",)])
-    >>> Calibration(1.0, (1.0, 1.0)).probabilities(tree, np.zeros((1, 3))).round(2).tolist()
+    >>> Calibration(1.0, (AS_IT_IS, AS_IT_IS)).probabilities(tree, np.zeros((1, 3))).round(2).tolist()
     [[0.33..., 0.33..., 0.33...]]
     """
 
     sharpness: float
-    levels: tuple[float, ...]
+    levels: tuple[tuple[float, float], ...]
 
     def probabilities(self, taxonomy: Taxonomy, scores: npt.NDArray[np.floating]) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
         leaves = softmax(scores * self.sharpness)
-        if all(level == 1.0 for level in self.levels):
+        if all(level == AS_IT_IS for level in self.levels):
             return leaves
         at_node = _node_mass(taxonomy, leaves)
         found = np.ones_like(at_node)
         for node in taxonomy.inner:
             children = list(taxonomy.children[node])
-            exponent = self.levels[taxonomy.depths[node]]
+            exponent, slips = self.levels[taxonomy.depths[node]]
             choice = np.maximum(at_node[:, children], 1e-30) ** exponent
-            found[:, children] = found[:, [node]] * choice / choice.sum(axis=1, keepdims=True)
+            choice = (1 - slips) * choice / choice.sum(axis=1, keepdims=True) + slips / len(children)
+            found[:, children] = found[:, [node]] * choice
         chosen = found[:, list(taxonomy.leaves)]
         return np.asarray(chosen / chosen.sum(axis=1, keepdims=True), dtype=np.float32)
 
@@ -69,7 +75,7 @@ def calibrate(
     taxonomy: Taxonomy,
     scores: npt.NDArray[np.floating],
     leaves: npt.NDArray[np.integer],
-    weights: npt.NDArray[np.floating],
+    weights: npt.NDArray[np.floating] | None = None,
 ) -> Calibration:
     """Choose the sharpness and the exponents under which held-out labels are most probable.
 
@@ -79,21 +85,22 @@ def calibrate(
         Scores of held-out labelled documents, by models that did not know their labels.
     leaves : array
         Positions of their true leaves.
-    weights : array
-        How many documents of the collection each stands for.
+    weights : array, optional
+        How much each counts.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> sure = np.array([[9.0, 0.0], [0.0, 9.0]] * 20)
     >>> wrong_half_the_time = np.arange(40) // 2 % 2
-    >>> calibrate(tree, sure, wrong_half_the_time, np.ones(40)).sharpness < 0.2
+    >>> calibrate(tree, sure, wrong_half_the_time).sharpness < 0.2
     True
     """
-    unchanged = (1.0,) * max(1, taxonomy.depth)
+    unchanged = (AS_IT_IS,) * max(1, taxonomy.depth)
     if len(leaves) < _FEWEST:
         return Calibration(TYPICAL_SHARPNESS, unchanged)
-    weights = np.asarray(weights, dtype=np.float64) * len(weights) / float(np.sum(weights))
+    weights = np.ones(len(leaves)) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = weights * len(weights) / float(np.sum(weights))
     rows = np.arange(len(leaves))
 
     def loss_of_sharpness(log_sharpness: float) -> float:
@@ -113,16 +120,27 @@ def calibrate(
                 if len(siblings) > 1:
                     logs = np.log(np.maximum(at_node[row, list(siblings)], 1e-30))
                     choices.append((weights[row], logs, siblings.index(lineage[level])))
-        levels.append(_exponent(choices) if len(choices) >= _FEWEST else 1.0)
+        levels.append(_believed(choices) if len(choices) >= _FEWEST else AS_IT_IS)
     return Calibration(sharpness, tuple(levels))
 
 
-def _exponent(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> float:
-    def loss(log_exponent: float) -> float:
-        total = _BELIEF * log_exponent**2 / 2
+def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tuple[float, float]:
+    """The exponent and the share of slips under which the choices made are most probable."""
+
+    def loss(point: npt.NDArray[np.float64]) -> float:
+        exponent, slips = float(np.exp(point[0])), _share(point[1])
+        total = _BELIEF * (point[0] ** 2 + (point[1] - _USUAL_SLIPS) ** 2 / 9) / 2
         for weight, logs, chosen in choices:
-            scaled = logs * np.exp(log_exponent)
-            total -= weight * (scaled[chosen] - np.logaddexp.reduce(scaled))
+            scaled = logs * exponent
+            right = np.exp(scaled[chosen] - np.logaddexp.reduce(scaled))
+            total -= weight * np.log((1 - slips) * right + slips / len(logs))
         return float(total)
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-1.5, 1.5), method="bounded").x))
+    found = minimize(
+        loss, np.array([0.0, _USUAL_SLIPS]), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3}
+    )
+    return float(np.exp(np.clip(found.x[0], -2, 2))), _share(found.x[1])
+
+
+def _share(logit: float) -> float:
+    return float(1.0 / (1.0 + np.exp(-logit)))

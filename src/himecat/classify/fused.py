@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classify.calibration import TYPICAL_SHARPNESS, Calibration, calibrate
+from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate
 from himecat.classify.linear import cross_fit
 from himecat.classify.mixture import fit_mixture, gather_anchors, softmax
 from himecat.corpus.columns import Corpus, Supervision
@@ -26,6 +26,8 @@ _PENALTY = 2.0
 # How many documents' worth of a leaf's direction come from all leaves below its parent.
 _KIN = 1.0
 _LABELLED_WEIGHT = 5.0
+# Sharpness of the labels that the linear classifiers learn from: nearly one leaf each.
+_DECIDED = 4.0
 # Between counting every document once (0), which lets large leaves grow, and every leaf once (1).
 _BALANCE = 0.5
 # Documents x leaves above which labelled documents are held out in three goes instead of five.
@@ -151,7 +153,7 @@ def fit_scorer(
         by_feature, features = cross_fit(seen.features, posterior, weights, parts, _PENALTY)
         scales = (scale, _spread(by_text), _spread(by_feature))
         total = mixture.scores / scales[0] + by_text / scales[1] + by_feature / scales[2]
-        posterior = softmax(np.float32(TYPICAL_SHARPNESS) * total)
+        posterior = softmax(np.float32(_DECIDED) * total)
         anchors.hold(posterior)
     scorer = Scorer(mixture.directions, mixture.log_prior, settings.concentration, text, features, scales)
     return scorer, posterior
@@ -206,16 +208,13 @@ def fit_fused(
 
     nothing = np.zeros(0, dtype=np.int64)
     found = run_all([fold_job(fold) for fold in [nothing, *held_out]], threads)
-    scorer, posterior = found[0]
-    calibration = Calibration(TYPICAL_SHARPNESS, (1.0,) * max(1, taxonomy.depth))
+    scorer = found[0][0]
+    calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
     if held_out:
         chosen = np.concatenate(held_out)
         leaves = taxonomy.leaf_position[supervision.nodes[chosen]]
-        # Each leaf has about the same number of labelled documents, however many it has in all.
-        frequency = posterior.sum(axis=0)
-        weights = frequency[leaves] / np.bincount(leaves, minlength=taxonomy.n_leaves)[leaves]
         scores = np.concatenate([part for _, part in found[1:]])
-        calibration = calibrate(taxonomy, scores, leaves, np.maximum(weights, 1e-6))
+        calibration = calibrate(taxonomy, scores, leaves)
     return FusedClassifier(taxonomy, views, scorer, calibration)
 
 
@@ -276,7 +275,7 @@ def state_of(model: FusedClassifier) -> tuple[dict[str, Any], dict[str, npt.NDAr
         "concentration": scorer.concentration,
         "scales": list(scorer.scales),
         "sharpness": model.calibration.sharpness,
-        "levels": list(model.calibration.levels),
+        "levels": [list(level) for level in model.calibration.levels],
     }
     return settings, arrays
 
@@ -314,5 +313,10 @@ def from_state(
     if scorer.directions.shape != (taxonomy.n_leaves, views.dimension):
         raise ValueError("the directions of the leaves do not fit the tree")
     return FusedClassifier(
-        taxonomy, views, scorer, Calibration(settings["sharpness"], tuple(settings["levels"]))
+        taxonomy,
+        views,
+        scorer,
+        Calibration(
+            settings["sharpness"], tuple((exponent, slips) for exponent, slips in settings["levels"])
+        ),
     )
