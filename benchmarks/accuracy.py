@@ -33,6 +33,14 @@ from himecat.experiments.evaluate import DrawResult, _peak_mb, evaluate, spread
 # Title of the row -> constructor arguments of HiMeCat.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no metadata": {"use_metadata": False},
+    "metadata types trusted alike": {"learn_trust": False},
+    "no names of leaves": {"use_names": False},
+    "no tree": {"use_hierarchy": False},
+    "words weighed alike": {"weigh_words": False},
+    "no EM": {"em_rounds": 0},
+    "leaves equally frequent": {"learn_prior": False},
+    "no self-training": {"self_training": 0},
+    "no calibration": {"calibrate": False},
 }
 
 CORPORA = ("arxiv", "packages", "reviews")

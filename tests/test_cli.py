@@ -349,7 +349,7 @@ class TestFit:
         model = tmp_path / "my model"
         ended = himecat(*fit_arguments(letters, model, *TINY))
         assert (ended.code, ended.out) == (0, "")
-        assert "Learning the joint space: done in" in ended.err
+        assert "Learning the space: done in" in ended.err
         *_, told, hint = ended.err.splitlines()
         assert told == f"Learned 22 leaves from 330 documents; the model is in {model}. Next:"
         assert sorted(file.name for file in model.iterdir()) == ["model.json", "weights.safetensors"]
@@ -361,7 +361,7 @@ class TestFit:
         self, himecat: Himecat, letters: Path, tmp_path: Path
     ) -> None:
         small = ("samples=60000", "beta=10", "dimension=16", "min_count=2", "epochs=2", "filter_widths=2,3")
-        settings = [f"--set={setting}" for setting in (*small, "filter_maps=4")]
+        settings = ["--preset=paper", *(f"--set={setting}" for setting in (*small, "filter_maps=4"))]
         found = []
         for threads in ("1", "2"):
             model = tmp_path / threads

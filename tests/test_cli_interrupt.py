@@ -16,7 +16,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX sys
 
 INTERRUPTED = "himecat: interrupted; nothing was left half-written."
 # Learning would take an hour.
-ENDLESS = ("--set=samples=100000000000", "--set=classifier=mean-logistic", "--threads=2")
+ENDLESS = (
+    "--set=space=sampled",
+    "--set=samples=100000000000",
+    "--set=classifier=mean-logistic",
+    "--threads=2",
+)
 LEARNING = "Learning the joint space ..."
 
 Start = Callable[..., subprocess.Popen[str]]

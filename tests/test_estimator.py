@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import estimator_checks
 
-from himecat import HiMeCat, Taxonomy, read_corpus
+from himecat import HiMeCat, Taxonomy, parameters, read_corpus
 from himecat.classify import TrainingSet, node_probabilities, register_classifier
 from himecat.classify.logistic import mean_vectors
 from himecat.corpus.columns import Ragged, Supervision
@@ -31,9 +31,14 @@ from himecat.samples import METADATA, sample_documents, sample_split, sample_tax
 
 TOPICS = {"x": ("a", "x"), "y": ("a", "y"), "z": ("b", "z")}
 TREE = {"a": {"x": None, "y": None}, "b": {"z": None}}
+# The default way, in few dimensions.
+DEFAULT: dict[str, Any] = {"min_count": 2, "dimension": 16, "threads": 1}
+# The paper's way, with a fraction of its training.
 SMALL: dict[str, Any] = {
     "min_count": 2,
     "dimension": 16,
+    "space": "sampled",
+    "classifier": "kim-cnn",
     "samples": 300_000,
     "rate": 0.04,
     "beta": 20,
@@ -45,8 +50,8 @@ SMALL: dict[str, Any] = {
     "filter_maps": 6,
     "threads": 1,
 }
-# For what does not depend on the network.
-QUICK = SMALL | {"classifier": "mean-logistic", "samples": 5_000}
+# The paper's way without the network.
+LOGISTIC = SMALL | {"classifier": "mean-logistic", "samples": 60_000}
 
 Documents = list[dict[str, Any]]
 
@@ -79,12 +84,24 @@ def small(**options: Any) -> HiMeCat:
 
 
 def quick(**options: Any) -> HiMeCat:
-    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | QUICK | options))
+    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | DEFAULT | options))
 
 
 @pytest.fixture(scope="module")
-def fitted() -> HiMeCat:
+def by_default() -> HiMeCat:
+    return quick().fit(partly_labelled(topic_documents()))
+
+
+@pytest.fixture(scope="module")
+def by_the_paper() -> HiMeCat:
     return small().fit(partly_labelled(topic_documents()))
+
+
+@pytest.fixture(params=["by_default", "by_the_paper"])
+def fitted(request: pytest.FixtureRequest) -> HiMeCat:
+    """A fitted model, whichever way it was fitted; read it only."""
+    model: HiMeCat = request.getfixturevalue(request.param)
+    return model
 
 
 NEW = topic_documents(60, seed=7)
@@ -100,7 +117,7 @@ def test_new_documents_find_their_way(fitted: HiMeCat) -> None:
 
 
 def test_an_uneven_tree_of_three_levels_is_learned() -> None:
-    """The sample corpus: leaves at every level, a name at two places, metadata with gaps."""
+    """The paper's way on the sample corpus: leaves at every level, a name at two places, metadata with gaps."""
     documents, tree = sample_documents(300), sample_taxonomy()
     labels = sample_split(documents, per_leaf=4)
     model = HiMeCat(tree, METADATA, **(SMALL | {"samples": 1_500_000, "beta": 40}))
@@ -118,9 +135,15 @@ def test_the_attributes_of_a_fitted_model(fitted: HiMeCat) -> None:
     assert fitted.taxonomy_ == Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})
     assert fitted.space_.documents.shape == (90, 16)
     assert set(fitted.space_.metadata) == {"by", "tags"}
-    assert (fitted.settings_.beta, fitted.settings_.filter_widths) == (20, (2, 3, 4, 5))
-    assert fitted.history_[0].objective["word"] < fitted.history_[-1].objective["word"]
+    assert fitted.settings_.filter_widths == (2, 3, 4, 5)
     assert [str(problem) for problem in fitted.problems_] == []
+
+
+def test_the_history_is_that_of_the_sampled_space(by_default: HiMeCat, by_the_paper: HiMeCat) -> None:
+    # The other space is found in closed form: there is no course to tell of.
+    assert by_default.history_ == []
+    history = by_the_paper.history_
+    assert history[0].objective["word"] < history[-1].objective["word"]
 
 
 # -- the forms of input --------------------------------------------------------------------------------
@@ -191,7 +214,7 @@ def test_plain_texts_are_enough() -> None:
     documents = topic_documents()
     texts = [document["text"] for document in documents]
     labels = [document["labels"][-1] if row < 15 else None for row, document in enumerate(documents)]
-    model = quick(metadata=[], samples=60_000).fit(texts, labels)
+    model = quick(metadata=[]).fit(texts, labels)
     assert model.space_.metadata == {}
     assert [str(note) for note in model.problems_] == ["No metadata fields were named: text alone is used."]
     found = model.predict([document["text"] for document in NEW])
@@ -271,13 +294,31 @@ def test_what_is_not_known_is_left_out(fitted: HiMeCat) -> None:
 
 
 @pytest.mark.parametrize("classifier", ["kim-cnn", "mean-logistic"])
-def test_a_document_without_known_words_is_shared_equally(fitted: HiMeCat, classifier: str) -> None:
-    model = fitted if classifier == "kim-cnn" else quick().fit(partly_labelled(topic_documents(30)))
+def test_a_document_without_known_words_is_shared_equally(by_the_paper: HiMeCat, classifier: str) -> None:
+    """The classifiers at the inner nodes know no frequencies."""
+    model = by_the_paper
+    if classifier != "kim-cnn":
+        model = small(classifier=classifier, samples=5_000).fit(partly_labelled(topic_documents(30)))
     found = model.predict_proba([{"text": "nothing known here"}, {"text": "x1"}])
     # Equally at every choice: a or b, then x or y.
     np.testing.assert_allclose(found[0], [0.25, 0.25, 0.5])
     assert found[1] != pytest.approx([0.25, 0.25, 0.5])
     assert np.count_nonzero(model.transform([{"text": "nothing known here"}])) == 0
+
+
+def test_a_document_without_known_words_goes_by_the_frequencies_of_the_leaves() -> None:
+    """By default they are learned: of all documents six in ten are about z here."""
+    documents = [d for row, d in enumerate(topic_documents(180)) if row < 15 or row % 3 == 2 or row % 4 == 0]
+    model = quick().fit(partly_labelled(documents))
+    found = model.predict_proba([{"text": "nothing known here"}, {"text": "x1 x2 x3"}])
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
+    assert found[0].argmax() == model.classes_.index(("b", "z"))
+    assert found[0].min() > 0.02
+    assert found[1].argmax() == model.classes_.index(("a", "x"))
+    assert np.count_nonzero(model.transform([{"text": "nothing known here"}])) == 0
+    even = quick(learn_prior=False).fit(partly_labelled(documents))
+    np.testing.assert_allclose(even.predict_proba(["nothing known here"]), 1 / 3, atol=0.05)
 
 
 def test_only_the_first_words_of_a_document_are_read() -> None:
@@ -305,16 +346,25 @@ def test_probabilities_agree_with_the_paths(fitted: HiMeCat) -> None:
         assert placed.confidences(row)[-1] == pytest.approx(leaves[row].max(), abs=1e-6)
 
 
-def test_low_confidence_stops_the_walk(fitted: HiMeCat) -> None:
+def test_low_confidence_stops_the_walk(by_the_paper: HiMeCat) -> None:
     unsure = [{"text": "nothing known here"}, {"text": "x1 x2 x3 x4 x5"}]
-    careful = copy(fitted)
-    assert fitted.predict(unsure)[0] in {("a", "x"), ("b", "z")}
+    careful = copy(by_the_paper)
+    assert by_the_paper.predict(unsure)[0] in {("a", "x"), ("b", "z")}
     assert careful.set_params(min_confidence=0.5).predict(unsure[:1]) == [("b", "z")]
     assert careful.set_params(min_confidence=0.6).predict(unsure) == [(), ("a", "x")]
     placed = careful.assign(unsure)
     assert placed.reached_leaf.tolist() == [False, True]
     with pytest.raises(UsageError, match="min_confidence must be at least 0 and at most 1, not 2"):
         careful.set_params(min_confidence=2).predict(unsure)
+
+
+def test_low_confidence_stops_the_walk_by_default(by_default: HiMeCat) -> None:
+    # Of x and y as much: surely below a, but at neither.
+    unsure = [{"text": "nothing known here"}, {"text": "x1 y1 x2 y2 x3 y3"}, {"text": "x1 x2 x3 x4 x5"}]
+    probable = node_probabilities(by_default.taxonomy_, by_default.predict_proba(unsure))
+    careful = copy(by_default).set_params(min_confidence=0.7)
+    assert probable[1, by_default.taxonomy_.find("a")] > 0.7
+    assert careful.predict(unsure) == [(), ("a",), ("a", "x")]
 
 
 def test_documents_are_placed_batch_by_batch(fitted: HiMeCat) -> None:
@@ -420,60 +470,100 @@ def everything(model: HiMeCat) -> bytes:
     return model.predict_proba(NEW).tobytes() + model.transform(NEW).tobytes() + model.space_.labels.tobytes()
 
 
-def test_threads_change_nothing() -> None:
-    """With so many documents there are two shards; the inner nodes are trained at the same time too."""
-    documents = partly_labelled(topic_documents(600))
-    options = {"samples": 40_000, "epochs": 3}
-    one, two = (small(threads=threads, **options).fit(documents) for threads in (1, 2))
-    assert everything(one) == everything(two)
-    assert everything(small(threads=None, **options).fit(documents)) == everything(one)
+WAYS = {"default": DEFAULT, "paper": SMALL | {"samples": 40_000, "epochs": 3}}
 
 
-def test_the_seed_decides() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_threads_change_nothing(way: str) -> None:
+    """With so many documents there are two shards; the inner nodes, or the folds, are trained at the same time."""
+    documents = partly_labelled(topic_documents(600), 30)
+    one, two, as_many_as_there_are = (
+        quick(**(WAYS[way] | {"threads": threads})).fit(documents) for threads in (1, 2, None)
+    )
+    assert everything(one) == everything(two) == everything(as_many_as_there_are)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_seed_decides(way: str) -> None:
     documents = partly_labelled(topic_documents(60))
-    options = {"samples": 10_000, "epochs": 2}
-    one, same, other = (small(random_state=seed, **options).fit(documents) for seed in (3, 3, 4))
+    one, same, other = (quick(**WAYS[way], random_state=seed).fit(documents) for seed in (3, 3, 4))
     assert everything(one) == everything(same) != everything(other)
 
 
+# Each in the way of fitting that it belongs to.
+PAPER_CHANGES: list[dict[str, Any]] = [
+    {"use_hierarchy": False},
+    {"use_metadata": False},
+    {"ignore_metadata": ["tags"]},
+    {"margin_hierarchy": 0.5},
+    {"margin_metadata": 0.5},
+    {"margin_words": 0.5},
+    {"negatives": 2},
+    {"rate": 0.01},
+    {"scaled_steps": False},
+    {"beta": 3},
+    {"concentration": 10.0},
+    {"neighbours": 3},
+    {"real_share": 2.0},
+    {"min_count": 4},
+    {"max_tokens": 4},
+    {"epochs": 2},
+    {"batch_size": 9},
+    {"min_steps": 40},
+    {"learning_rate": 0.01},
+    {"momentum": 0.1},
+    {"filter_widths": (1, 2)},
+    {"filter_maps": 3},
+    {"hidden": 5},
+    {"dimension": 12},
+    {"samples": 8_000},
+    {"space": "spectral"},
+    {"classifier": "mean-logistic"},
+]
+DEFAULT_CHANGES: list[dict[str, Any]] = [
+    {"use_hierarchy": False},
+    {"use_metadata": False},
+    {"ignore_metadata": ["tags"]},
+    {"min_count": 4},
+    {"max_tokens": 4},
+    {"dimension": 12},
+    {"space": "sampled"},
+    {"contexts": 20},
+    {"weigh_words": False},
+    {"learn_trust": False},
+    {"use_names": False},
+    {"leaf_concentration": 5.0},
+    {"em_rounds": 1},
+    {"learn_prior": False},
+    {"self_training": 1},
+    {"calibrate": False},
+    {"classifier": "mean-logistic"},
+]
+
+
 @pytest.mark.parametrize(
-    "change",
-    [
-        {"use_hierarchy": False},
-        {"use_metadata": False},
-        {"ignore_metadata": ["tags"]},
-        {"margin_hierarchy": 0.5},
-        {"margin_metadata": 0.5},
-        {"margin_words": 0.5},
-        {"negatives": 2},
-        {"rate": 0.01},
-        {"scaled_steps": False},
-        {"beta": 3},
-        {"concentration": 10.0},
-        {"neighbours": 3},
-        {"real_share": 2.0},
-        {"min_count": 4},
-        {"max_tokens": 4},
-        {"epochs": 2},
-        {"batch_size": 9},
-        {"min_steps": 40},
-        {"learning_rate": 0.01},
-        {"momentum": 0.1},
-        {"filter_widths": (1, 2)},
-        {"filter_maps": 3},
-        {"hidden": 5},
-    ],
-    ids=lambda change: next(iter(change)),
+    ("way", "change"),
+    [("paper", change) for change in PAPER_CHANGES] + [("default", change) for change in DEFAULT_CHANGES],
+    ids=lambda part: part if isinstance(part, str) else next(iter(part)),
 )
-def test_every_hyperparameter_reaches_its_room(change: dict[str, Any]) -> None:
-    documents = partly_labelled(topic_documents(45))
-    options = {"samples": 4_000, "epochs": 1}
-    expected = _predicted(documents, options)
-    assert not np.array_equal(_predicted(documents, options | change), expected)
+def test_every_hyperparameter_reaches_its_room(way: str, change: dict[str, Any]) -> None:
+    # The last word of a leaf's name is one that its documents use, so that names have something to say.
+    documents = [
+        d | {"text": f"{d['text']} {d['labels'][-1]}"} if row % 2 else d
+        for row, d in enumerate(topic_documents(45))
+    ]
+    documents = partly_labelled(documents, 24)
+    options = DEFAULT | {"samples": 4_000} if way == "default" else SMALL | {"samples": 4_000, "epochs": 1}
+    assert not np.array_equal(_predicted(documents, options | change), _predicted(documents, options))
+
+
+def test_no_hyperparameter_was_forgotten() -> None:
+    tried = {name for change in (*PAPER_CHANGES, *DEFAULT_CHANGES) for name in change}
+    assert set(parameters.NAMES) <= tried
 
 
 def _predicted(documents: Documents, options: dict[str, Any]) -> npt.NDArray[np.float32]:
-    return small(**options).fit(documents).predict_proba(NEW)
+    return quick(**options).fit(documents).predict_proba(NEW)
 
 
 def test_a_type_that_is_ignored_has_no_vectors() -> None:
@@ -499,8 +589,8 @@ def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
     labels = [d["labels"] if row < 15 and d["labels"][-1] != "y" else None for row, d in enumerate(documents)]
     with pytest.raises(DataError, match=r"One leaf has no labelled document: a/y\. Label some, or allow it"):
         quick().fit(documents, labels)
-    for beta in (0, 20):
-        model = quick(allow_empty_leaves=True, beta=beta).fit(documents, labels)
+    for options in (DEFAULT, LOGISTIC | {"beta": 0}, LOGISTIC):
+        model = quick(allow_empty_leaves=True, **options).fit(documents, labels)
         assert "One leaf has no labelled document and will rarely be chosen: a/y." in map(
             str, model.problems_
         )
@@ -536,7 +626,7 @@ def test_an_option_that_cannot_work_is_named(options: dict[str, Any], sentence: 
 
 def test_an_unknown_classifier_is_named_before_training() -> None:
     with pytest.raises(UsageError, match="There is no classifier 'forest'"):
-        quick(classifier="forest", samples=10**12).fit(partly_labelled(topic_documents(30)))
+        quick(classifier="forest", space="sampled", samples=10**12).fit(partly_labelled(topic_documents(30)))
 
 
 def test_documents_that_cannot_work_are_explained() -> None:
@@ -659,7 +749,7 @@ def test_it_stands_in_a_pipeline() -> None:
     # As a transformer: the vectors feed another classifier.
     everywhere = topic_documents(60)
     topics = [document["labels"][-1] for document in everywhere]
-    chain = make_pipeline(quick(samples=60_000), LogisticRegression()).fit(everywhere, topics)
+    chain = make_pipeline(quick(), LogisticRegression()).fit(everywhere, topics)
     assert chain.score(NEW, [document["labels"][-1] for document in NEW]) > 0.9
 
 
@@ -708,7 +798,7 @@ class NearestCentroid:
 def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("himecat.classify.registry._registered", {})
     register_classifier(NearestCentroid)
-    model = quick(classifier="nearest-centroid", samples=60_000).fit(partly_labelled(topic_documents()))
+    model = quick(classifier="nearest-centroid").fit(partly_labelled(topic_documents()))
     assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.classifiers.values())
     assert model.score(NEW, [document["labels"] for document in NEW]) > 0.9
     model.save(tmp_path / "model")

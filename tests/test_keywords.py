@@ -474,7 +474,11 @@ def unlabelled(letters: Path, tmp_path: Path) -> tuple[Path, Path, Path]:
     keywords = {
         tree.title(leaf): [
             word
-            for word, _ in sorted(seen[leaf].items(), key=lambda kv: -(kv[1] ** 2) / everywhere[kv[0]])[:5]
+            for word, _ in sorted(
+                # Words of one document alone are not in the vocabulary.
+                ((word, count) for word, count in seen[leaf].items() if everywhere[word] > 1),
+                key=lambda kv: (-(kv[1] ** 2) / everywhere[kv[0]], kv[0]),
+            )[:5]
         ]
         for leaf in tree.leaves
     }

@@ -70,7 +70,13 @@ def test_every_hyperparameter_is_an_argument_of_the_estimator_that_defaults_to_t
         ("filter_widths", (0, 2), "filter_widths must be whole numbers of at least 1, not (0, 2)."),
         ("filter_widths", (2, 2.5), "filter_widths must be whole numbers of at least 1, not (2, 2.5)."),
         ("filter_widths", (2, 2), "filter_widths must differ from each other, not (2, 2)."),
-        ("classifier", 7, "classifier must be the name of a flat classifier, not 7."),
+        ("classifier", 7, "classifier must be 'mixture' or the name of a flat classifier, not 7."),
+        ("space", "flat", "space must be spectral or sampled, not 'flat'."),
+        ("contexts", 1, "contexts must be at least 2, not 1."),
+        ("leaf_concentration", 0, "leaf_concentration must be above 0, not 0."),
+        ("em_rounds", -1, "em_rounds must be at least 0, not -1."),
+        ("self_training", 0.5, "self_training must be a whole number, not 0.5."),
+        ("calibrate", "yes", "calibrate must be True or False, not 'yes'."),
     ],
 )
 def test_a_value_out_of_range_is_explained(name: str, value: Any, sentence: str) -> None:

@@ -80,7 +80,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     settings_ : Settings
         The hyperparameters that were used.
     history_ : list of Round
-        The course of representation learning.
+        The course of representation learning; empty where the space is spectral.
     problems_ : Problems
         Warnings and notes found in the input.
 
@@ -397,7 +397,10 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None
     ) -> list[list[str]]:
-        """Make training documents for a category, as `fit` does but 40 words long, and return their words."""
+        """Make documents of 40 words for a category from its place in the space, and return their words.
+
+        `fit` makes such documents for flat classifiers at inner nodes; the default classifier needs none.
+        """
         node = self._fitted_taxonomy().find(label)
         return training.example_documents(
             self.space_,

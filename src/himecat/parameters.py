@@ -28,8 +28,8 @@ class Settings:
     margin_hierarchy, margin_metadata, margin_words : float
         Gamma of J_L and of the two parts of J_MC (labels and metadata values; words).
     use_hierarchy, use_metadata : bool
-        Whether parent and child labels, and metadata values, take part. `ignore_metadata` of the estimator
-        leaves out single types.
+        Whether kin in the tree (in a sampled space: parent and child labels), and metadata values, take part.
+        `ignore_metadata` of the estimator leaves out single types.
     beta, concentration, neighbours : int, float, int
         Synthetic documents per category, kappa of their vectors, words nearest to such a vector (None: 50,
         or a tenth of a smaller vocabulary).

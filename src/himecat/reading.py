@@ -35,6 +35,7 @@ class Material:
     taxonomy: Taxonomy
     supervision: Supervision
     problems: Problems
+    encoder: TextEncoder | None = None
 
     @property
     def mean_length(self) -> int:
@@ -123,7 +124,7 @@ def read_material(
         progress.say(f"{problem.severity}: {problem}")
     if problems.hidden("warning"):
         progress.say(f"warning: ... and {problems.hidden('warning')} more.")
-    return Material(corpus, tree, supervision, problems)
+    return Material(corpus, tree, supervision, problems, encoder)
 
 
 def _spanned_tree(

@@ -119,7 +119,14 @@ def _fused(
         calibrated=settings.calibrate and whole,
         use_hierarchy=settings.use_hierarchy,
     )
-    seeds = sow(taxonomy, views, material.corpus.words, supervision.keywords, use_names=settings.use_names)
+    seeds = sow(
+        taxonomy,
+        views,
+        material.corpus.words,
+        supervision.keywords,
+        use_names=settings.use_names,
+        encode=None if material.encoder is None else material.encoder.encode,
+    )
     fits = count_fits(taxonomy, supervision, len(material.corpus), chosen)
     with progress.stage("Placing the documents", total=fits) as stage:
         return fit_fused(

@@ -15,7 +15,7 @@ from himecat.classify.mixture import fit_mixture, gather_anchors, softmax
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.views import DocumentViews, Seen
-from himecat.parallel import run_all
+from himecat.parallel import Stopped, run_all, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -149,14 +149,20 @@ def fit_scorer(
         mass = posterior.sum(axis=0) + 0.1 * len(posterior) / taxonomy.n_leaves
         weights = (posterior @ ((mass.mean() / mass) ** _BALANCE)).astype(np.float32)
         weights[anchors.rows] *= _LABELLED_WEIGHT
-        by_text, text = cross_fit(seen.text, posterior, weights, parts, _PENALTY)
-        by_feature, features = cross_fit(seen.features, posterior, weights, parts, _PENALTY)
+        by_text, text = cross_fit(seen.text, posterior, weights, parts, _PENALTY, _go_on)
+        by_feature, features = cross_fit(seen.features, posterior, weights, parts, _PENALTY, _go_on)
         scales = (scale, _spread(by_text), _spread(by_feature))
         total = mixture.scores / scales[0] + by_text / scales[1] + by_feature / scales[2]
         posterior = softmax(np.float32(_DECIDED) * total)
         anchors.hold(posterior)
     scorer = Scorer(mixture.directions, mixture.log_prior, settings.concentration, text, features, scales)
     return scorer, posterior
+
+
+def _go_on() -> None:
+    """Ends a fit that nobody waits for any more."""
+    if stop_requested():
+        raise Stopped
 
 
 def _spread(scores: FloatArray) -> float:
@@ -310,13 +316,40 @@ def from_state(
         arrays["feature_weights"],
         (first, second, third),
     )
-    if scorer.directions.shape != (taxonomy.n_leaves, views.dimension):
-        raise ValueError("the directions of the leaves do not fit the tree")
-    return FusedClassifier(
-        taxonomy,
-        views,
-        scorer,
-        Calibration(
-            settings["sharpness"], tuple((exponent, slips) for exponent, slips in settings["levels"])
-        ),
-    )
+    _check_shapes(taxonomy, views, scorer)
+    levels = tuple((float(exponent), float(slips)) for exponent, slips in settings["levels"])
+    if len(levels) != max(1, taxonomy.depth):
+        raise ValueError(f"the tree has {taxonomy.depth} levels, and {len(levels)} are calibrated")
+    if not np.isfinite([*scorer.scales, scorer.concentration, settings["sharpness"]]).all():
+        raise ValueError("a setting of the classifier is not a number")
+    return FusedClassifier(taxonomy, views, scorer, Calibration(float(settings["sharpness"]), levels))
+
+
+def _check_shapes(taxonomy: Taxonomy, views: DocumentViews, scorer: Scorer) -> None:
+    """Make sure that the parts fit each other, and not only once a document is placed."""
+    n_words, length = views.words.shape
+    n_leaves = taxonomy.n_leaves
+    n_features = n_words + sum(len(rarity) for rarity in views.value_rarity.values())
+    # Without self-training there are no linear classifiers.
+    trained = scorer.text_weights.size > 0 or scorer.feature_weights.size > 0
+    expected: dict[str, tuple[npt.NDArray[Any], tuple[int, ...]]] = {
+        "word_weights": (views.weights, (n_words,)),
+        "word_rarity": (views.rarity, (n_words,)),
+        "centre": (views.centre, (length,)),
+        "leaf_directions": (scorer.directions, (n_leaves, views.dimension)),
+        "log_prior": (scorer.log_prior, (n_leaves,)),
+        "text_weights": (scorer.text_weights, (views.dimension, n_leaves) if trained else (0, 0)),
+        "feature_weights": (scorer.feature_weights, (n_features, n_leaves) if trained else (0, 0)),
+    }
+    for kind, one in views.trust.items():
+        shared = int((one.rows >= 0).sum())
+        n_values = (len(views.value_rarity[kind]),)
+        for name in ("likeness", "counts", "rows"):
+            expected[f"trust/{kind}/{name}"] = (getattr(one, name), n_values)
+        expected[f"trust/{kind}/sums"] = (one.sums, (shared, views.dimension))
+    for name, (found, shape) in expected.items():
+        if found.shape != shape:
+            raise ValueError(
+                f"'fused/{name}' should hold {' x '.join(map(str, shape))} numbers, not "
+                f"{' x '.join(map(str, found.shape))}"
+            )

@@ -85,7 +85,8 @@ def cross_fit(
         if check is not None:
             check()
         away = np.flatnonzero(parts == part)
-        rest = np.flatnonzero(parts != part)
+        # Where there is no other document, its own label is all there is to learn from.
+        rest = np.flatnonzero(parts != part) if len(away) < len(parts) else away
         found = ridge(rows[rest], targets[rest], weights[rest], penalty)
         scores[away] = rows[away] @ found
         scores[known] += (rows[known] @ found) / np.float32(n_parts)

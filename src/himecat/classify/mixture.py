@@ -90,7 +90,8 @@ def gather_anchors(
     for row, node in zip(supervision.rows.tolist(), supervision.nodes.tolist(), strict=True):
         allowed[place[row]] |= taxonomy.leaf_membership[node]
         leaf = int(taxonomy.leaf_position[node])
-        if leaf >= 0:
+        # A document without known words says nothing of its leaf.
+        if leaf >= 0 and directions[row].any():
             sums[leaf] += directions[row]
             mass[leaf] += 1.0
     return Anchors(sums, mass, rows.astype(np.int64), allowed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +26,17 @@ def sow(
     keywords: Mapping[int, Sequence[str]],
     *,
     use_names: bool,
+    encode: Callable[[Sequence[str]], FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Directions of the leaves' names and keywords, summed, and how many documents they count as.
 
     A name counts as one document that consists of its words, those alone that not every leaf shares; the
     keywords count as two.
+
+    Parameters
+    ----------
+    encode : callable, optional
+        An encoder, where the views have one: names and keywords are encoded as texts of their own.
 
     Examples
     --------
@@ -47,14 +53,20 @@ def sow(
     if use_names:
         names = [frozenset(name_words(taxonomy.names[leaf])) for leaf in taxonomy.leaves]
         shared = Counter(word for words in names for word in words)
+        titles = [" ".join(name_words(" ".join(taxonomy.path(leaf)))) for leaf in taxonomy.leaves]
+        vectors = None if encode is None else encode(titles)
         for position, words in enumerate(names):
             weights = {word: np.log(len(names) / shared[word]) / np.log(len(names)) for word in sorted(words)}
-            direction = _direction(views, vocabulary, weights)
+            direction = _direction(views, vocabulary, weights, None if vectors is None else vectors[position])
             if direction.any():
                 sums[position] += np.float32(_NAME_MASS) * direction
                 mass[position] += _NAME_MASS
-    for node, chosen in keywords.items():
-        direction = _direction(views, vocabulary, dict.fromkeys(chosen, 1.0))
+    spoken = (
+        None if encode is None or not keywords else encode([", ".join(words) for words in keywords.values()])
+    )
+    for row, (node, chosen) in enumerate(keywords.items()):
+        encoded = None if spoken is None else spoken[row]
+        direction = _direction(views, vocabulary, dict.fromkeys(chosen, 1.0), encoded)
         if direction.any():
             below = taxonomy.leaf_membership[node]
             sums[below] += np.float32(_KEYWORD_MASS) * direction
@@ -74,13 +86,20 @@ def name_words(name: str) -> list[str]:
     return tokenize(parted)
 
 
-def _direction(views: DocumentViews, vocabulary: Vocabulary, weights: Mapping[str, float]) -> FloatArray:
+def _direction(
+    views: DocumentViews,
+    vocabulary: Vocabulary,
+    weights: Mapping[str, float],
+    encoded: FloatArray | None,
+) -> FloatArray:
     found: dict[int, float] = {}
     for word, weight in weights.items():
         # Singular and plural are one to a reader; of other endings nothing is assumed.
-        for form in sorted({word, word + "s", word.rstrip("s")}):
+        for form in sorted({word, word + "s", word.removesuffix("s")}):
             position = vocabulary.index.get(form)
             if position is not None and weight > 0:
                 found[position] = max(weight, found.get(position, 0.0))
     ids = np.array(sorted(found), dtype=np.int64)
-    return views.direction_of_words(ids, np.array([found[i] for i in ids.tolist()], dtype=np.float32))
+    return views.direction_of_words(
+        ids, np.array([found[i] for i in ids.tolist()], dtype=np.float32), encoded
+    )

@@ -21,6 +21,8 @@ FloatArray = npt.NDArray[np.float32]
 
 # Pairs of documents that a value's own likeness must weigh up before it counts as much as its type's.
 _TYPICAL_PAIRS = 20.0
+# How many standard deviations above chance the likeness of a type's documents must be for it to count at all.
+_SURELY = 3.0
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,14 @@ def learn_trust(
 
     Examples
     --------
-    >>> axes = np.repeat(np.eye(2, dtype=np.float32), 3, axis=0)
-    >>> team, year = Ragged.from_lists([[0]] * 3 + [[1]] * 3), Ragged.from_lists([[0], [1], [2]] * 2)
+    >>> axes = np.repeat(np.eye(2, dtype=np.float32), 6, axis=0)
+    >>> team, year = Ragged.from_lists([[0]] * 6 + [[1]] * 6), Ragged.from_lists([[0], [1], [2]] * 4)
     >>> by_type, _ = learn_trust({"team": (team, 2), "year": (year, 3)}, axes)
     >>> by_type["team"].trust > 0.9, by_type["year"].trust < 0.1
     (True, True)
     """
     found: dict[str, ValueTrust] = {}
-    expected = []
+    expected, speaks = [], []
     for kind, (values, n_values) in columns.items():
         carried = occurrences(values, n_values)
         carried.data[:] = 1.0
@@ -121,7 +123,10 @@ def learn_trust(
         likeness[shared] = _likeness(sums, counts[shared])
         found[kind] = ValueTrust(1.0, likeness, counts, rows, sums)
         expected.append(found[kind].predict(values, own=directions))
-    weights = _weights(expected, directions) if learned else np.ones(len(expected))
+        speaks.append(_says_something(sums, counts[shared], directions))
+    weights = (
+        _weights(expected, directions, np.array(speaks, dtype=bool)) if learned else np.ones(len(expected))
+    )
     total = np.zeros_like(directions)
     for kind, weight, part in zip(found, weights.tolist(), expected, strict=True):
         one = found[kind]
@@ -142,14 +147,30 @@ def _likeness(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[
     return np.asarray(np.clip((cosines + _TYPICAL_PAIRS * typical) / (pairs + _TYPICAL_PAIRS), 1e-6, 0.99))
 
 
-def _weights(expected: list[FloatArray], directions: FloatArray) -> npt.NDArray[np.float64]:
+def _says_something(sums: FloatArray, counts: npt.NDArray[np.float64], directions: FloatArray) -> bool:
+    """Whether documents that share a value are nearer to each other than chance alone would have it."""
+    if not len(counts) or len(directions) < 3:
+        return bool(len(counts))
+    n = len(directions)
+    anyway = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
+    # Directions crowd into fewer dimensions than they have, so how far cosines spread is measured.
+    spread = float(np.square(directions.T @ directions / np.float32(n)).sum())
+    cosines = np.square(sums.astype(np.float64)).sum(axis=1) - counts
+    excess = float((cosines / (counts - 1.0) - counts * anyway).sum())
+    # Of every pair of documents both orders were counted.
+    by_chance = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
+    return excess > _SURELY * by_chance
+
+
+def _weights(
+    expected: list[FloatArray], directions: FloatArray, speaks: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
     """Least squares: how the types together predict the direction of a document they have not seen."""
-    if not expected:
-        return np.zeros(0)
-    gram = np.array([[float(np.vdot(a, b)) for b in expected] for a in expected])
-    target = np.array([float(np.vdot(a, directions)) for a in expected])
-    # Within what chance alone would give, a type has said nothing.
-    chance = np.sqrt(np.diag(gram) / directions.shape[1]) * 3.0
-    ridge = 1e-6 * max(float(np.trace(gram)), 1e-9)
-    weights = nnls(gram + ridge * np.eye(len(gram)), np.where(target > chance, target, 0.0))[0]
-    return np.asarray(np.minimum(weights, 1.0))
+    weights = np.zeros(len(expected))
+    if speaks.any():
+        chosen = [part for part, one in zip(expected, speaks, strict=True) if one]
+        gram = np.array([[float(np.vdot(a, b)) for b in chosen] for a in chosen])
+        target = np.array([float(np.vdot(a, directions)) for a in chosen])
+        ridge = 1e-6 * max(float(np.trace(gram)), 1e-9)
+        weights[speaks] = np.minimum(nnls(gram + ridge * np.eye(len(gram)), np.maximum(target, 0.0))[0], 1.0)
+    return weights

@@ -106,21 +106,29 @@ class DocumentViews:
         return Seen(text, unit(text + expected), self._features(corpus))
 
     def direction_of_words(
-        self, ids: npt.NDArray[np.integer], weights: FloatArray | None = None
+        self,
+        ids: npt.NDArray[np.integer],
+        weights: FloatArray | None = None,
+        encoded: FloatArray | None = None,
     ) -> FloatArray:
         """The direction of a text that consists of these words; zeros where there is none.
 
-        With an encoder, its part is zero: such words were never encoded.
+        Parameters
+        ----------
+        weights : array, optional
+            How much each word counts.
+        encoded : array, optional
+            The encoder's vector for the same text; without it the encoder's part is zero.
         """
-        found = np.zeros(self.dimension, dtype=np.float32)
-        if not len(ids):
-            return found
-        pull = self.weights[ids] if weights is None else self.weights[ids] * weights
-        total = (pull[:, None] * self.words[ids]).sum(axis=0)
-        length = float(np.linalg.norm(total))
-        if length > 0:
-            found[: len(total)] = unit((total / length - self.centre)[None])[0]
-        return found
+        found = np.zeros((1, self.dimension), dtype=np.float32)
+        length = self.words.shape[1]
+        if len(ids):
+            pull = self.weights[ids] if weights is None else self.weights[ids] * weights
+            raw = unit((pull[:, None] * self.words[ids]).sum(axis=0)[None])
+            found[:, :length] = _centred(raw, self.centre)
+        if encoded is not None and self.encoder_centre is not None:
+            found[:, length:] = _centred(encoded[None], self.encoder_centre)
+        return np.asarray(unit(found)[0])
 
     def _text(self, corpus: Corpus) -> FloatArray:
         raw = _raw_directions(corpus.tokens, self.words, self.weights)

@@ -153,7 +153,13 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
     history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
     if "fused" in document:
         own = {key.removeprefix("fused/"): value for key, value in arrays.items() if key.startswith("fused/")}
-        model._take(space, from_state(taxonomy, space.words, document["fused"], own), history)
+        fused = from_state(taxonomy, space.words, document["fused"], own)
+        for value, rarity in fused.views.value_rarity.items():
+            if len(rarity) != len(space.values[value]):
+                raise ValueError(
+                    f"'fused/trust/{value}' should hold {len(space.values[value])} values, not {len(rarity)}"
+                )
+        model._take(space, fused, history)
         return model
     classifiers = {
         int(one["node"]): restore_classifier(

@@ -1,0 +1,98 @@
+"""Calibration: a known sharpness is found again, and what cannot be learned is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from himecat import Taxonomy
+from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate
+from himecat.classify.mixture import softmax
+
+TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w"), ("c",)])
+
+
+def answered(
+    sharpness: float, n: int = 3000, seed: int = 0
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Scores, and leaves drawn with the probabilities that they have at this sharpness."""
+    rng = np.random.default_rng(seed)
+    scores = 3.0 * rng.normal(size=(n, TREE.n_leaves))
+    odds = softmax(scores * sharpness).astype(np.float64)
+    return scores, np.array([rng.choice(TREE.n_leaves, p=row / row.sum()) for row in odds])
+
+
+@pytest.mark.parametrize("sharpness", [0.1, 0.4, 1.5])
+def test_a_known_sharpness_is_found(sharpness: float) -> None:
+    found = calibrate(TREE, *answered(sharpness))
+    assert found.sharpness == pytest.approx(sharpness, rel=0.1)
+    for exponent, slips in found.levels:
+        assert exponent == pytest.approx(1.0, abs=0.15)
+        assert slips < 0.08
+
+
+def test_probabilities_come_true() -> None:
+    scores, leaves = answered(0.3)
+    found = calibrate(TREE, scores[:1500], leaves[:1500]).probabilities(TREE, scores[1500:])
+    surest, hit = found.max(axis=1), found.argmax(axis=1) == leaves[1500:]
+    for low, high in ((0.3, 0.5), (0.5, 0.7), (0.7, 0.9)):
+        chosen = (surest > low) & (surest <= high)
+        assert chosen.sum() > 50
+        assert hit[chosen].mean() == pytest.approx(surest[chosen].mean(), abs=0.08)
+
+
+def test_slips_are_learned() -> None:
+    """However sure the scores: one document in five is anywhere."""
+    rng = np.random.default_rng(0)
+    leaves = rng.integers(5, size=2000)
+    scores = 30.0 * np.eye(5)[leaves]
+    slipped = rng.random(2000) < 0.2
+    leaves[slipped] = rng.integers(5, size=int(slipped.sum()))
+    found = calibrate(TREE, scores, leaves).probabilities(TREE, scores)
+    assert found.max(axis=1).mean() == pytest.approx(0.84, abs=0.05)
+
+
+@pytest.mark.parametrize("levels", [(AS_IT_IS,) * 2, ((0.5, 0.1), (2.0, 0.0)), ((1.0, 0.0), (0.3, 0.9))])
+def test_rows_sum_to_one(levels: tuple[tuple[float, float], ...]) -> None:
+    scores = 40.0 * np.random.default_rng(0).normal(size=(50, 5))
+    found = Calibration(2.0, levels).probabilities(TREE, scores)
+    assert found.dtype == np.float32
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
+    assert Calibration(2.0, levels).probabilities(TREE, scores[:0]).shape == (0, 5)
+
+
+def test_an_exponent_acts_on_its_own_level() -> None:
+    scores = np.array([[2.0, 1.0, 0.0, 0.0, 0.0]])
+    plain = Calibration(1.0, (AS_IT_IS, AS_IT_IS)).probabilities(TREE, scores)[0]
+    deeper = Calibration(1.0, (AS_IT_IS, (0.5, 0.0))).probabilities(TREE, scores)[0]
+    assert plain[:2].sum() == pytest.approx(deeper[:2].sum(), abs=1e-5)
+    assert deeper[1] / deeper[0] == pytest.approx((plain[1] / plain[0]) ** 0.5, abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [0, 1, 19])
+def test_with_few_documents_the_usual_values_stand(n: int) -> None:
+    scores, leaves = answered(3.0)
+    assert calibrate(TREE, scores[:n], leaves[:n]) == Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * 2)
+
+
+def test_a_level_with_few_choices_is_left_as_it_is() -> None:
+    scores, _ = answered(0.4)
+    # All at the leaf c, below which there is nothing to choose.
+    found = calibrate(TREE, scores[:40], np.full(40, 4))
+    assert found.levels[1] == AS_IT_IS
+    assert found.levels[0] != AS_IT_IS
+
+
+def test_right_answers_and_wrong_ones() -> None:
+    scores = 4.0 * np.eye(5)[np.arange(100) % 5]
+    right, wrong = (calibrate(TREE, scores, (np.arange(100) + shift) % 5) for shift in (0, 1))
+    assert right.sharpness > 1.0 > 0.1 > wrong.sharpness
+
+
+def test_weights_count() -> None:
+    scores = 4.0 * np.eye(5)[np.zeros(60, dtype=int)]
+    leaves = np.where(np.arange(60) < 30, 0, 1)
+    trusting = calibrate(TREE, scores, leaves, np.where(leaves == 0, 1.0, 0.01))
+    assert trusting.sharpness > calibrate(TREE, scores, leaves).sharpness

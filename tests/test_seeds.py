@@ -1,0 +1,100 @@
+"""What names and keywords of categories say before any document is labelled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from himecat import Corpus, Taxonomy, read_corpus
+from himecat.classify.seeds import name_words, sow
+from himecat.embedding.views import DocumentViews, learn_views
+
+TEXTS = [
+    "red fox den forest",
+    "red foxes den forest",
+    "old car wheel road",
+    "old cars wheel road",
+    "glass bottle wine cellar",
+    "glass bottle wine",
+    "news of the day",
+    "news day",
+]
+TREE = Taxonomy.from_paths([("animals", "fox"), ("animals", "den"), ("things", "cars"), ("things", "glass")])
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return read_corpus(TEXTS)
+
+
+@pytest.fixture(scope="module")
+def views(corpus: Corpus) -> DocumentViews:
+    return learn_views(corpus, [], dimension=6, contexts=50, weigh_words=True, learned_trust=True, seed=0)[0]
+
+
+def direction(views: DocumentViews, corpus: Corpus, *words: str) -> np.ndarray:
+    return views.direction_of_words(np.array(sorted(corpus.words.index[word] for word in words)))
+
+
+def test_a_name_is_one_document_of_its_words(views: DocumentViews, corpus: Corpus) -> None:
+    sums, mass = sow(TREE, views, corpus.words, {}, use_names=True)
+    assert mass.tolist() == [1, 1, 1, 1]
+    np.testing.assert_allclose(sums[1], direction(views, corpus, "den"), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(sums, axis=1), 1.0, atol=1e-5)
+    nothing, no_mass = sow(TREE, views, corpus.words, {}, use_names=False)
+    assert not nothing.any()
+    assert not no_mass.any()
+
+
+def test_singular_and_plural_are_one(views: DocumentViews, corpus: Corpus) -> None:
+    sums, _ = sow(TREE, views, corpus.words, {}, use_names=True)
+    np.testing.assert_allclose(sums[2], direction(views, corpus, "car", "cars"), atol=1e-6)
+    # Only one s is an ending.
+    odd = Taxonomy.from_paths([("glasss",), ("gla",)])
+    assert sow(odd, views, corpus.words, {}, use_names=True)[1].tolist() == [1, 0]
+    short = read_corpus(["gla x", "gla x", "glass y"])
+    found, _ = learn_views(short, [], dimension=3, contexts=9, weigh_words=True, learned_trust=True, seed=0)
+    one = Taxonomy.from_paths([("glass",), ("y",)])
+    sums, _ = sow(one, found, short.words, {}, use_names=True)
+    np.testing.assert_allclose(
+        sums[0], found.direction_of_words(np.array([short.words.index["glass"]])), atol=1e-6
+    )
+
+
+def test_words_that_all_names_share_are_ignored(views: DocumentViews, corpus: Corpus) -> None:
+    shared = Taxonomy.from_paths([("red news",), ("car news",), ("news",)])
+    sums, mass = sow(shared, views, corpus.words, {}, use_names=True)
+    assert mass.tolist() == [1, 1, 0]
+    np.testing.assert_allclose(sums[0], direction(views, corpus, "red"), atol=1e-6)
+    assert not sums[2].any()
+
+
+def test_an_unknown_name_says_nothing(views: DocumentViews, corpus: Corpus) -> None:
+    tree = Taxonomy.from_paths([("qwerty",), ("fox",), ("...",)])
+    assert sow(tree, views, corpus.words, {}, use_names=True)[1].tolist() == [0, 1, 0]
+
+
+def test_names_are_parted_at_whatever_joins_them() -> None:
+    assert name_words("missed-bins") == ["missed", "bins"]
+    assert name_words("Street_Lights/LED") == ["street", "lights", "led"]
+    assert name_words("--") == []
+
+
+def test_keywords_count_as_two_documents(views: DocumentViews, corpus: Corpus) -> None:
+    leaf = TREE.find("glass")
+    sums, mass = sow(TREE, views, corpus.words, {leaf: ["wine", "cellar"]}, use_names=False)
+    assert mass.tolist() == [0, 0, 0, 2]
+    np.testing.assert_allclose(sums[3], 2 * direction(views, corpus, "wine", "cellar"), atol=1e-5)
+    both, mass = sow(TREE, views, corpus.words, {leaf: ["wine"]}, use_names=True)
+    assert mass.tolist() == [1, 1, 1, 3]
+    expected = direction(views, corpus, "glass") + 2 * direction(views, corpus, "wine")
+    np.testing.assert_allclose(both[3], expected, atol=1e-5)
+
+
+def test_keywords_of_an_inner_node_speak_for_all_below(views: DocumentViews, corpus: Corpus) -> None:
+    sums, mass = sow(TREE, views, corpus.words, {TREE.find("animals"): ["forest"]}, use_names=False)
+    assert mass.tolist() == [2, 2, 0, 0]
+    np.testing.assert_allclose(sums[0], sums[1])
+    np.testing.assert_allclose(sums[0], 2 * direction(views, corpus, "forest"), atol=1e-5)
+    unknown = {TREE.find("animals"): ["nowhere"]}
+    assert not sow(TREE, views, corpus.words, unknown, use_names=False)[1].any()

@@ -1,0 +1,147 @@
+"""Spectral word vectors against the same thing done densely, and on corpora with next to nothing in them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from himecat.corpus.columns import Ragged
+from himecat.embedding import spectral
+from himecat.embedding.spectral import SpectralWords, learn_words, occurrences
+
+N_WORDS, N_VALUES = 40, 6
+
+
+def made_up(n: int = 150, seed: int = 0) -> tuple[list[list[int]], list[list[int]]]:
+    """Documents of two subjects with common words, and a value or none each."""
+    rng = np.random.default_rng(seed)
+    documents, values = [], []
+    for row in range(n):
+        subject = row % 2
+        own = rng.integers(subject * 15, subject * 15 + 15, size=rng.integers(3, 9))
+        common = rng.integers(30, N_WORDS, size=4)
+        documents.append([*own.tolist(), *common.tolist()])
+        values.append([int(subject * 3 + rng.integers(3))] if row % 3 else [])
+    return documents, values
+
+
+def dense_information(
+    documents: list[list[int]], values: list[list[int]], contexts: int
+) -> npt.NDArray[np.float64]:
+    """Every pair counted one by one."""
+    frequency = np.array([sum(word in document for document in documents) for word in range(N_WORDS)])
+    frequent = sorted(np.argsort(-frequency, kind="stable")[:contexts].tolist())
+    often = [v for v in range(N_VALUES) if sum(v in one for one in values) >= 5]
+    met = np.zeros((N_WORDS, len(frequent) + len(often)))
+    for document, carried in zip(documents, values, strict=True):
+        words = set(document)
+        for word in words:
+            for column, other in enumerate(frequent):
+                met[word, column] += (other in words) / len(words)
+            for column, value in enumerate(often):
+                met[word, len(frequent) + column] += (value in carried) / np.sqrt(len(words))
+    total = met.sum()
+    flat = met.sum(axis=0) ** 0.75
+    chance = np.outer(met.sum(axis=1) / total, flat / flat.sum())
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(met / total / chance), 0.0)
+
+
+@pytest.mark.parametrize("contexts", [N_WORDS, 12])
+@pytest.mark.parametrize("block", [2000, 7])
+def test_it_is_the_singular_vectors_of_the_information(
+    contexts: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectral, "_BLOCK", block)
+    documents, values = made_up()
+    tokens, carried = Ragged.from_lists(documents), Ragged.from_lists(values)
+    dimension = 5
+    found = learn_words(tokens, N_WORDS, [(carried, N_VALUES)], dimension=dimension, contexts=contexts)
+    left, spectrum, _ = np.linalg.svd(dense_information(documents, values, contexts))
+    expected = left[:, :dimension] * spectrum[:dimension] ** 0.4
+    lengths = np.linalg.norm(expected, axis=1)
+    np.testing.assert_allclose(found.weights, lengths, rtol=2e-3)
+    # Signs are free; the cosines between words are not.
+    units = expected / lengths[:, None]
+    np.testing.assert_allclose(found.vectors @ found.vectors.T, units @ units.T, atol=5e-3)
+
+
+def test_words_of_one_subject_are_near() -> None:
+    documents, values = made_up()
+    vectors = learn_words(Ragged.from_lists(documents), N_WORDS, dimension=8).vectors
+    cosines = vectors @ vectors.T
+    assert cosines[:15, :15].mean() > cosines[:15, 15:30].mean() + 0.3
+
+
+def test_metadata_values_are_contexts() -> None:
+    """Words that never meet are near when the same people write them."""
+    documents = [[row % 4] for row in range(80)]
+    people = Ragged.from_lists([[row % 4 // 2] for row in range(80)])
+    vectors = learn_words(Ragged.from_lists(documents), 4, [(people, 2)], dimension=2).vectors
+    cosines = vectors @ vectors.T
+    assert cosines[0, 1] > cosines[0, 2] + 0.2
+
+
+def test_a_value_of_few_documents_is_no_context() -> None:
+    documents, _ = made_up()
+    rare = Ragged.from_lists([[0] if row < 4 else [] for row in range(150)])
+    tokens = Ragged.from_lists(documents)
+    assert_same(
+        learn_words(tokens, N_WORDS, [(rare, 1)], dimension=4), learn_words(tokens, N_WORDS, dimension=4)
+    )
+
+
+def assert_same(one: SpectralWords, other: SpectralWords) -> None:
+    assert one.vectors.tobytes() == other.vectors.tobytes()
+    assert one.weights.tobytes() == other.weights.tobytes()
+
+
+def test_the_seed_decides_and_nothing_else() -> None:
+    tokens = Ragged.from_lists(made_up()[0])
+    assert_same(*(learn_words(tokens, N_WORDS, dimension=4, seed=3) for _ in range(2)))
+
+
+@pytest.mark.parametrize(
+    ("documents", "n_words"),
+    [
+        ([[0, 1, 2]], 3),
+        ([[0]], 1),
+        ([[0], [0, 0]], 1),
+        ([[0], [1], [2]], 3),
+        ([[], [], []], 2),
+        ([[], [0, 1], []], 2),
+        ([[0, 1], [0, 1]], 4),
+    ],
+    ids=[
+        "one document",
+        "one word",
+        "one word twice",
+        "nothing meets",
+        "empty",
+        "nearly empty",
+        "words unused",
+    ],
+)
+@pytest.mark.parametrize("dimension", [2, 300])
+def test_tiny_corpora(documents: list[list[int]], n_words: int, dimension: int) -> None:
+    found = learn_words(Ragged.from_lists(documents), n_words, dimension=dimension)
+    assert found.vectors.dtype == found.weights.dtype == np.float32
+    assert found.vectors.shape[0] == len(found.weights) == n_words
+    assert found.vectors.shape[1] <= max(2, dimension)
+    assert np.isfinite(found.vectors).all()
+    assert np.isfinite(found.weights).all()
+    lengths = np.linalg.norm(found.vectors, axis=1)
+    assert all(np.isclose(length, 1.0, atol=1e-5) or length == 0 for length in lengths)
+
+
+def test_the_arrays_of_the_corpus_are_left_alone() -> None:
+    """Repeated and unsorted words: a sparse matrix would put them in order in place."""
+    tokens, others = Ragged.from_lists([[3, 1, 3, 0], [2, 2, 1]] * 5), Ragged.from_lists([[1, 0], [1, 1]] * 5)
+    before = [array.copy() for ragged in (tokens, others) for array in (ragged.values, ragged.offsets)]
+    learn_words(tokens, 4, [(others, 2)], dimension=2)
+    after = [array for ragged in (tokens, others) for array in (ragged.values, ragged.offsets)]
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+    counts = occurrences(tokens, 4)
+    assert counts[0].toarray().tolist() == [[1.0, 1.0, 0.0, 2.0]]

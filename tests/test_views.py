@@ -1,0 +1,162 @@
+"""Documents in their three views: those learned from, new ones, and ones with nothing in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from himecat import Corpus, read_corpus
+from himecat.embedding.views import DocumentViews, Seen, inverse_frequency, learn_views, unit
+from himecat.errors import UsageError
+
+
+def documents(n: int = 60) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    found = []
+    for row in range(n):
+        topic = "xyz"[row % 3]
+        words = [f"{topic}{rng.integers(6)}" for _ in range(5)] + [f"any{rng.integers(9)}" for _ in range(3)]
+        by = [f"{topic}-{rng.integers(2)}"] if row % 4 else []
+        found.append({"text": " ".join(words), "by": by, "key": [f"k{row}"]})
+    return found
+
+
+def learn(corpus: Corpus, kinds: list[str] | None = None, **options: Any) -> tuple[DocumentViews, Seen]:
+    given: dict[str, Any] = {
+        "dimension": 8,
+        "contexts": 100,
+        "weigh_words": True,
+        "learned_trust": True,
+        "seed": 0,
+    }
+    return learn_views(corpus, ["by", "key"] if kinds is None else kinds, **(given | options))
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return read_corpus(documents(), metadata=["by", "key"])
+
+
+@pytest.fixture(scope="module")
+def learned(corpus: Corpus) -> tuple[DocumentViews, Seen]:
+    return learn(corpus)
+
+
+def test_directions_are_units_and_topics_are_apart(learned: tuple[DocumentViews, Seen]) -> None:
+    _, seen = learned
+    for rows in (seen.text, seen.whole):
+        assert rows.shape == (60, 8)
+        assert rows.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+        same = (np.arange(60) % 3)[:, None] == np.arange(60) % 3
+        cosines = rows @ rows.T
+        assert cosines[same].mean() > cosines[~same].mean() + 0.4
+
+
+def test_metadata_draw_documents_together(learned: tuple[DocumentViews, Seen]) -> None:
+    views, seen = learned
+    assert views.trust["by"].trust > 0
+    assert views.trust["key"].trust == 0
+    same = (np.arange(60) % 3)[:, None] == np.arange(60) % 3
+    assert (seen.whole @ seen.whole.T)[same].mean() > (seen.text @ seen.text.T)[same].mean()
+    # Without a value there is nothing to be drawn towards.
+    np.testing.assert_array_equal(seen.whole[::4], seen.text[::4])
+
+
+def test_a_text_is_seen_the_same_whether_learned_from_or_new(
+    corpus: Corpus, learned: tuple[DocumentViews, Seen]
+) -> None:
+    views, seen = learned
+    again = views.see(corpus)
+    np.testing.assert_array_equal(again.text, seen.text)
+    np.testing.assert_array_equal(again.features.toarray(), seen.features.toarray())
+    # Its values count it in only if it is new: it was one of those that they were learned from.
+    assert not np.array_equal(again.whole, seen.whole)
+    one = views.see(corpus.take(np.array([7])))
+    np.testing.assert_allclose(one.whole[0], again.whole[7], atol=1e-6)
+
+
+def test_a_document_with_nothing_in_it_is_nowhere(
+    corpus: Corpus, learned: tuple[DocumentViews, Seen]
+) -> None:
+    views, _ = learned
+    new = read_corpus([{"text": "unheard of"}, {"text": "unheard of", "by": "x-1"}], metadata=["by", "key"])
+    seen = views.see(
+        new.aligned(corpus.words, {kind: corpus.metadata[kind].vocabulary for kind in ("by", "key")})
+    )
+    assert not seen.text.any()
+    assert not seen.whole[0].any()
+    # What is known of its author still is.
+    assert np.linalg.norm(seen.whole[1]) == pytest.approx(1.0, abs=1e-5)
+    assert seen.features[0].nnz == 0
+
+
+def test_features_have_a_block_for_words_and_one_for_each_type(
+    corpus: Corpus, learned: tuple[DocumentViews, Seen]
+) -> None:
+    views, seen = learned
+    n_words, n_by = len(corpus.words), len(corpus.metadata["by"].vocabulary)
+    assert seen.features.shape == (60, n_words + n_by + len(corpus.metadata["key"].vocabulary))
+    rows = seen.features.toarray()
+    np.testing.assert_allclose(np.linalg.norm(rows[:, :n_words], axis=1), 1.0, atol=1e-5)
+    expected = np.where(np.arange(60) % 4 > 0, 1.0, 0.0)
+    np.testing.assert_allclose(np.linalg.norm(rows[:, n_words : n_words + n_by], axis=1), expected, atol=1e-5)
+    # A type that says nothing, here a key of each document, is no feature.
+    assert not rows[:, n_words + n_by :].any()
+    assert (views.value_rarity["key"] == 0).all()
+
+
+def test_rare_words_weigh_more_and_only_on_request(
+    corpus: Corpus, learned: tuple[DocumentViews, Seen]
+) -> None:
+    frequency = inverse_frequency(np.array([1.0, 5.0, 60.0]), 60)
+    assert frequency[0] > frequency[1] > frequency[2] == 1.0
+    even, _ = learn(corpus, weigh_words=False)
+    assert (even.weights == 1).all()
+    assert learned[0].weights.std() > 0
+
+
+def test_words_learned_elsewhere_are_used(corpus: Corpus) -> None:
+    given = unit(np.random.default_rng(0).normal(size=(len(corpus.words), 5)))
+    views, seen = learn(corpus, words=given)
+    assert views.words is given
+    assert seen.text.shape == (60, 5)
+
+
+def test_the_direction_of_words_is_that_of_a_text_of_them(
+    corpus: Corpus, learned: tuple[DocumentViews, Seen]
+) -> None:
+    views, _ = learned
+    ids = np.array([corpus.words.index["x1"], corpus.words.index["x2"]])
+    text = read_corpus(["x1 x2"]).aligned(corpus.words, {})
+    empty = {
+        kind: replace(c, values=c.values.take(np.array([], dtype=np.int64)))
+        for kind, c in corpus.metadata.items()
+    }
+    assert set(empty) == {"by", "key"}
+    np.testing.assert_allclose(views.direction_of_words(ids), views._text(text)[0], atol=1e-5)
+    assert not views.direction_of_words(np.array([], dtype=np.int64)).any()
+
+
+def test_an_encoder_is_a_part_of_its_own(corpus: Corpus) -> None:
+    rng = np.random.default_rng(1)
+    encoded = replace(corpus, encoded=rng.normal(size=(60, 6)).astype(np.float32))
+    views, seen = learn(encoded)
+    assert views.dimension == seen.text.shape[1] == 14
+    np.testing.assert_allclose(np.linalg.norm(seen.text[:, :8], axis=1), np.sqrt(0.5), atol=1e-4)
+    found = views.direction_of_words(np.array([0]))
+    assert found[:8].any()
+    assert not found[8:].any()
+    with pytest.raises(UsageError, match="fitted with an encoder"):
+        views.see(corpus)
+
+
+def test_one_document() -> None:
+    corpus = read_corpus([{"text": "red fox", "by": "ann"}], metadata=["by"])
+    views, seen = learn(corpus, ["by"])
+    assert np.isfinite(seen.text).all()
+    assert np.isfinite(seen.whole).all()
+    assert np.isfinite(views.see(corpus).whole).all()
