@@ -64,11 +64,13 @@ def test_rows_sum_to_one(levels: tuple[tuple[float, float], ...]) -> None:
 
 
 def test_an_exponent_acts_on_its_own_level() -> None:
-    scores = np.array([[2.0, 1.0, 0.0, 0.0, 0.0]])
+    x, y = (TREE.leaf_position[TREE.find(name)] for name in "xy")
+    scores = np.zeros((1, 5))
+    scores[0, [x, y]] = 2.0, 1.0
     plain = Calibration(1.0, (AS_IT_IS, AS_IT_IS)).probabilities(TREE, scores)[0]
     deeper = Calibration(1.0, (AS_IT_IS, (0.5, 0.0))).probabilities(TREE, scores)[0]
-    assert plain[:2].sum() == pytest.approx(deeper[:2].sum(), abs=1e-5)
-    assert deeper[1] / deeper[0] == pytest.approx((plain[1] / plain[0]) ** 0.5, abs=1e-4)
+    assert plain[[x, y]].sum() == pytest.approx(deeper[[x, y]].sum(), abs=1e-5)
+    assert deeper[y] / deeper[x] == pytest.approx((plain[y] / plain[x]) ** 0.5, abs=1e-4)
 
 
 @pytest.mark.parametrize("n", [0, 1, 19])
@@ -80,7 +82,7 @@ def test_with_few_documents_the_usual_values_stand(n: int) -> None:
 def test_a_level_with_few_choices_is_left_as_it_is() -> None:
     scores, _ = answered(0.4)
     # All at the leaf c, below which there is nothing to choose.
-    found = calibrate(TREE, scores[:40], np.full(40, 4))
+    found = calibrate(TREE, scores[:40], np.full(40, TREE.leaf_position[TREE.find("c")]))
     assert found.levels[1] == AS_IT_IS
     assert found.levels[0] != AS_IT_IS
 

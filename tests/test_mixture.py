@@ -84,7 +84,7 @@ def test_a_label_at_an_inner_node_leaves_the_choice_below_it() -> None:
     directions, truth = drawn()
     few = labelled(truth)
     # Documents of b that are said to be of a, and ones of a that are.
-    of_b, of_a = np.flatnonzero(truth >= 2)[5:8], np.flatnonzero(truth < 2)[5:8]
+    of_b, of_a = np.flatnonzero(truth >= 2)[50:53], np.flatnonzero(truth < 2)[50:53]
     above = np.concatenate([of_b, of_a])
     rows = np.concatenate([few.rows, above])
     nodes = np.concatenate([few.nodes, np.full(6, TREE.find("a"))])

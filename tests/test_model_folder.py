@@ -1,6 +1,7 @@
-"""Fitted models in folders and back; a folder of the first release is kept to be loaded for ever.
+"""Fitted models in folders and back; folders of each kind are kept to be loaded for ever.
 
-`python tests/test_model_folder.py FOLDER` shows how the kept model was made: it writes another one like it.
+`python tests/test_model_folder.py FOLDER` shows how the kept models were made: it writes another one like the
+newest. `model-v1` was made by the first release, `model-v2` with the default that came after it.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ import numpy.typing as npt
 import pytest
 
 from himecat import HiMeCat
+from himecat.classify import TopDownClassifier
+from himecat.classify.calibration import TYPICAL_SHARPNESS
+from himecat.classify.fused import FusedClassifier
 from himecat.errors import ModelFolderError, OutputError
 from himecat.persistence import read_model, write_model
 
-KEPT = Path(__file__).parent / "fixtures" / "model-v1"
-EXPECTED = KEPT.with_name("model-v1-expected.json")
+FIXTURES = Path(__file__).parent / "fixtures"
+KEPT = FIXTURES / "model-v1"
+NEWEST = FIXTURES / "model-v2"
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -42,14 +47,14 @@ Document = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def training_documents(n: int = 48) -> list[Document]:
-    """Six words of a leaf's text at a time; the first three documents of every leaf are labelled."""
+def training_documents(n: int = 48, labelled: int = 12) -> list[Document]:
+    """Six words of a leaf's text at a time; of every leaf the first few documents are labelled."""
     rng = np.random.default_rng(0)
     documents: list[Document] = []
     for row in range(n):
         leaf = list(TEXTS)[row % 4]
         words = rng.permutation(TEXTS[leaf].split())[:6]
-        documents.append({"text": " ".join(words), "labels": leaf if row < 12 else None})
+        documents.append({"text": " ".join(words), "labels": leaf if row < labelled else None})
         if row % 3:
             documents[-1]["by"] = [AUTHORS[leaf]]
     return documents
@@ -62,6 +67,8 @@ def small_model(**options: Any) -> HiMeCat:
             "metadata": ["by"],
             "dimension": 8,
             "min_count": 1,
+            "space": "sampled",
+            "classifier": "kim-cnn",
             "samples": 300_000,
             "rate": 0.04,
             "beta": 20,
@@ -80,13 +87,18 @@ def small_model(**options: Any) -> HiMeCat:
     )
 
 
+def default_model(**options: Any) -> HiMeCat:
+    given = {"taxonomy": TREE, "metadata": ["by"], "dimension": 8, "min_count": 1, "random_state": 1}
+    return HiMeCat(**given | {"threads": 1} | options)
+
+
 def write_fixture(folder: Path) -> None:
     """Make the kept folder and, beside it, what it should answer.
 
     Only a new version of the folder's format is a reason to call this, with a folder of that version; the old
     ones stay as they are, because people have models like them.
     """
-    model = small_model().fit(training_documents())
+    model = default_model().fit(training_documents(96, labelled=32))
     model.save(folder)
     answers = {
         "documents": NEW,
@@ -100,9 +112,10 @@ def write_fixture(folder: Path) -> None:
 # -- the kept folder -----------------------------------------------------------------------------------
 
 
-def test_the_kept_model_still_answers_as_it_did() -> None:
-    expected = json.loads(EXPECTED.read_text())
-    model = HiMeCat.load(KEPT)
+@pytest.mark.parametrize("kept", [KEPT, NEWEST], ids=lambda kept: kept.name)
+def test_a_kept_model_still_answers_as_it_did(kept: Path) -> None:
+    expected = json.loads(kept.with_name(f"{kept.name}-expected.json").read_text())
+    model = HiMeCat.load(kept)
     np.testing.assert_allclose(
         model.predict_proba(expected["documents"]), expected["probabilities"], atol=1e-5
     )
@@ -113,23 +126,46 @@ def test_the_kept_model_still_answers_as_it_did() -> None:
     assert np.median(np.max(expected["probabilities"], axis=1)) > 0.6
 
 
-def test_the_kept_model_has_all_its_parts() -> None:
-    model = HiMeCat.load(KEPT)
+@pytest.mark.parametrize("kept", [KEPT, NEWEST], ids=lambda kept: kept.name)
+def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
+    model = HiMeCat.load(kept)
     assert model.taxonomy_.n_leaves == 4
     assert model.settings_.dimension == model.space_.dimension == 8
     assert set(model.space_.metadata) == {"by"}
-    assert len(model.history_) > 10
     assert model.explain("pets", top=3)
     assert len(model.synthesize("wild", 4)) == 4
-    assert sum(file.stat().st_size for file in (*KEPT.iterdir(), EXPECTED)) < 60_000
+    answers = kept.with_name(f"{kept.name}-expected.json")
+    assert sum(file.stat().st_size for file in (*kept.iterdir(), answers)) < 60_000
+
+
+def test_the_kept_models_are_of_two_kinds() -> None:
+    first, newest = HiMeCat.load(KEPT), HiMeCat.load(NEWEST)
+    assert (first.settings_.space, first.settings_.classifier) == ("sampled", "kim-cnn")
+    assert len(first.history_) > 10
+    assert isinstance(first.classifier_, TopDownClassifier)
+    assert (newest.settings_.space, newest.settings_.classifier) == ("spectral", "mixture")
+    assert newest.history_ == []
+    assert isinstance(newest.classifier_, FusedClassifier)
+    assert newest.classifier_.scorer.text_weights.size > 0
+    assert newest.classifier_.calibration.sharpness != TYPICAL_SHARPNESS
 
 
 # -- there and back ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["kim-cnn", "mean-logistic"])
+WAYS: dict[str, Callable[[], HiMeCat]] = {
+    "default": default_model,
+    "default without self-training": lambda: default_model(self_training=0, calibrate=False),
+    "sampled mixture": lambda: small_model(classifier="mixture"),
+    "spectral mean-logistic": lambda: default_model(classifier="mean-logistic"),
+    "kim-cnn": small_model,
+    "mean-logistic": lambda: small_model(classifier="mean-logistic"),
+}
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def model(request: pytest.FixtureRequest) -> HiMeCat:
-    return small_model(classifier=request.param).fit(training_documents())
+    return WAYS[request.param]().fit(training_documents())
 
 
 def test_a_loaded_model_is_the_same_to_the_bit(model: HiMeCat, tmp_path: Path) -> None:
@@ -263,22 +299,76 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
+FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
+    "no part": (lambda d, a: d.pop("fused"), "the classifiers do not stand at the nodes"),
+    "part of another kind": (lambda d, a: d.update(fused=[1]), "does not fit"),
+    "part of nothing": (lambda d, a: d.update(fused=None), "does not fit"),
+    "no scales": (lambda d, a: d["fused"].pop("scales"), "'scales'"),
+    "two scales": (lambda d, a: cut(d["fused"], "scales"), "does not fit"),
+    "a scale that is a word": (lambda d, a: d["fused"].update(scales=[1, 2, "three"]), "does not fit"),
+    "sharpness of nothing": (lambda d, a: d["fused"].update(sharpness=None), "does not fit"),
+    "concentration that is a word": (lambda d, a: d["fused"].update(concentration="high"), "does not fit"),
+    "a level less": (lambda d, a: cut(d["fused"], "levels"), "the tree has 3 levels, and 2 are calibrated"),
+    "an odd level": (lambda d, a: d["fused"]["levels"].__setitem__(0, [1.0]), "does not fit"),
+    "an unknown type": (lambda d, a: d["fused"]["trust"].update(venue=1.0), "trust/venue"),
+    "trust that is a word": (lambda d, a: d["fused"]["trust"].update(by="much"), "does not fit"),
+    "no sums": (lambda d, a: a.pop("fused/trust/by/sums"), "trust/by/sums"),
+    "no prior": (lambda d, a: a.pop("fused/log_prior"), "log_prior"),
+    "a value less": (
+        lambda d, a: [
+            a.update({f"fused/trust/by/{name}": a[f"fused/trust/by/{name}"][:-1]})
+            for name in ("likeness", "counts", "rows", "rarity")
+        ],
+        "does not fit",
+    ),
+    **{
+        f"shorter {name}": (
+            lambda d, a, name=name: a.update({f"fused/{name}": a[f"fused/{name}"][:-1]}),  # type: ignore[misc]
+            f"'fused/{name}' should hold",
+        )
+        for name in (
+            "word_weights",
+            "word_rarity",
+            "centre",
+            "leaf_directions",
+            "log_prior",
+            "text_weights",
+            "feature_weights",
+            "trust/by/likeness",
+            "trust/by/counts",
+            "trust/by/rows",
+            "trust/by/sums",
+        )
+    },
+}
+
+
+Contents = dict[Path, tuple[Document, Arrays]]
+
+
 @pytest.fixture(scope="module")
-def contents(tmp_path_factory: pytest.TempPathFactory) -> tuple[Document, Arrays]:
-    document, arrays = read_model(KEPT)
-    for key in ("format", "version", "himecat", "weights"):
-        document.pop(key)
-    place = tmp_path_factory.mktemp("whole") / "model"
-    write_model(place, document, arrays)
-    # Written again without damage it can be read: what fails below fails for the damage.
-    HiMeCat.load(place)
-    return document, arrays
+def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
+    found = {}
+    for kept in (KEPT, NEWEST):
+        document, arrays = read_model(kept)
+        for key in ("format", "version", "himecat", "weights"):
+            document.pop(key)
+        place = tmp_path_factory.mktemp("whole") / "model"
+        write_model(place, document, arrays)
+        # Written again without damage it can be read: what fails below fails for the damage.
+        HiMeCat.load(place)
+        found[kept] = document, arrays
+    return found
 
 
-@pytest.mark.parametrize("kind", DAMAGES)
-def test_damage_is_told_in_one_sentence(kind: str, contents: tuple[Document, Arrays], tmp_path: Path) -> None:
-    document, arrays = deepcopy(contents[0]), dict(contents[1])
-    damage, said = DAMAGES[kind]
+@pytest.mark.parametrize(
+    ("kept", "kind"),
+    [(KEPT, kind) for kind in DAMAGES] + [(NEWEST, kind) for kind in FUSED_DAMAGES],
+    ids=lambda part: part if isinstance(part, str) else part.name,
+)
+def test_damage_is_told_in_one_sentence(kept: Path, kind: str, contents: Contents, tmp_path: Path) -> None:
+    document, arrays = deepcopy(contents[kept][0]), dict(contents[kept][1])
+    damage, said = (DAMAGES if kept == KEPT else FUSED_DAMAGES)[kind]
     damage(document, arrays)
     write_model(tmp_path / "model", document, arrays)
     with pytest.raises(ModelFolderError) as caught:

@@ -61,14 +61,14 @@ def test_it_is_the_singular_vectors_of_the_information(
     left, spectrum, _ = np.linalg.svd(dense_information(documents, values, contexts))
     expected = left[:, :dimension] * spectrum[:dimension] ** 0.4
     lengths = np.linalg.norm(expected, axis=1)
-    np.testing.assert_allclose(found.weights, lengths, rtol=2e-3)
+    np.testing.assert_allclose(found.weights, lengths, rtol=1e-2)
     # Signs are free; the cosines between words are not.
     units = expected / lengths[:, None]
-    np.testing.assert_allclose(found.vectors @ found.vectors.T, units @ units.T, atol=5e-3)
+    np.testing.assert_allclose(found.vectors @ found.vectors.T, units @ units.T, atol=1e-2)
 
 
 def test_words_of_one_subject_are_near() -> None:
-    documents, values = made_up()
+    documents, _ = made_up()
     vectors = learn_words(Ragged.from_lists(documents), N_WORDS, dimension=8).vectors
     cosines = vectors @ vectors.T
     assert cosines[:15, :15].mean() > cosines[:15, 15:30].mean() + 0.3

@@ -227,6 +227,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parameters.check_value("min_confidence", self.min_confidence)
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
+        training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
         shown = progress or (Progress() if self.verbose else silent())
         material = reading.read_material(
             X,

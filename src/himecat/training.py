@@ -35,6 +35,27 @@ class Fitted:
     history: list[Round]
 
 
+def check_method(settings: Settings, *, keywords: bool, encoder: bool) -> None:
+    """Say before any work what the chosen classifier lacks or cannot use.
+
+    Examples
+    --------
+    >>> check_method(Settings(classifier="mean-logistic"), keywords=True, encoder=False)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: The classifier 'mean-logistic' cannot use keywords: leave them out, or take the
+    default classifier.
+    """
+    if settings.classifier == MIXTURE:
+        return
+    classifier_class(settings.classifier)
+    for given, what in ((keywords, "keywords: leave them out"), (encoder, "an encoder: leave it out")):
+        if given:
+            raise UsageError(
+                f"The classifier {settings.classifier!r} cannot use {what}, or take the default classifier."
+            )
+
+
 def train(
     material: Material,
     settings: Settings,
@@ -45,7 +66,6 @@ def train(
     progress: Progress,
 ) -> Fitted:
     """Learn the space and the classifiers."""
-    # Said before any work: a classifier that is not there will not be there later either.
     make = None if settings.classifier == MIXTURE else _maker(settings)
     kinds = _used_metadata(material, settings, ignore_metadata)
     sampled: JointSpace | None = None

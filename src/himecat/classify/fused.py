@@ -294,7 +294,8 @@ def from_state(
 
     trust = {
         kind: ValueTrust(
-            weight, *(arrays[f"trust/{kind}/{name}"] for name in ("likeness", "counts", "rows", "sums"))
+            float(weight),
+            *(arrays[f"trust/{kind}/{name}"] for name in ("likeness", "counts", "rows", "sums")),
         )
         for kind, weight in settings["trust"].items()
     }

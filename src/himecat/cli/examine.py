@@ -11,6 +11,7 @@ import typer
 from himecat.cli import options as o
 from himecat.cli.options import method_arguments, names, printable, write_json
 from himecat.errors import UsageError
+from himecat.parameters import Settings
 
 
 def demo(
@@ -65,7 +66,7 @@ def check(
         typer.Option(
             min=1, metavar="N", help="Words seen less often are left out.", rich_help_panel=o.METHOD
         ),
-    ] = 5,
+    ] = Settings().min_count,
     json: o.Json = None,
     quiet: Annotated[
         bool,
@@ -195,7 +196,7 @@ def synthesize(
     ] = None,
     json: o.Json = None,
 ) -> None:
-    """Show training documents made for a category, as fitting makes them: words without an order.
+    """Show documents made up for a category, as the paper trains on: words without an order.
 
     Example: `himecat synthesize model physics.optics -n 3`
     """

@@ -99,7 +99,10 @@ Threads = Annotated[
 NoHierarchy = Annotated[
     bool,
     typer.Option(
-        "--no-hierarchy", metavar="", help="Leave the tree out of the space.", rich_help_panel=METHOD
+        "--no-hierarchy",
+        metavar="",
+        help="Learn each leaf without its kin in the tree.",
+        rich_help_panel=METHOD,
     ),
 ]
 NoMetadata = Annotated[

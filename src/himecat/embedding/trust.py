@@ -159,7 +159,7 @@ def _says_something(sums: FloatArray, counts: npt.NDArray[np.float64], direction
     excess = float((cosines / (counts - 1.0) - counts * anyway).sum())
     # Of every pair of documents both orders were counted.
     by_chance = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
-    return excess > _SURELY * by_chance
+    return bool(excess > _SURELY * by_chance)
 
 
 def _weights(

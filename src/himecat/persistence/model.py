@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, restore_classifier
 from himecat.classify.fused import FusedClassifier, from_state, state_of
+from himecat.classify.registry import BUILT_IN
 from himecat.corpus import Problems, Taxonomy, Vocabulary
 from himecat.corpus.tokenizer import TOKENIZER_NAME
 from himecat.embedding import JointSpace, Round
@@ -129,7 +130,9 @@ def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> No
     for name in sorted({one["name"] for one in document["classifiers"]}):
         try:
             classifier_class(name)
-        except UsageError:
+        except UsageError as error:
+            if name in BUILT_IN:
+                raise ModelFolderError(f"{shown} cannot be used: {error}") from None
             raise ModelFolderError(
                 f"{shown} needs the classifier {name!r}: register it with "
                 "himecat.classify.register_classifier before loading."
