@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TINY, Himecat
+from conftest import Himecat
 from himecat.corpus import Problems, Supervision, Taxonomy, Vocabulary
 from himecat.corpus.check import check
 from himecat.corpus.keywords import keyword_labels, known_keywords, read_keywords
@@ -541,7 +541,6 @@ class TestCommands:
             words,
             "-o",
             tmp_path / "model",
-            *TINY,
         )
         assert ended.code == 2
         assert "unknown label 'no such label'" in ended.err
