@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,10 @@ import numpy.typing as npt
 import pytest
 
 from himecat import HiMeCat
+from himecat.baselines.tfidf_svm import tfidf_svm
+from himecat.corpus.builder import load_corpus
+from himecat.corpus.dataset import draw, open_dataset, true_nodes
+from himecat.corpus.documents import Fields
 from himecat.corpus.tokenizer import tokenize
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
@@ -137,6 +143,9 @@ def test_metadata_that_say_nothing_cost_nothing(n_years: int, found: npt.NDArray
     rng = np.random.default_rng(5)
     documents = [document | {"year": str(rng.integers(n_years))} for document in DOCUMENTS]
     model = HiMeCat(TREE, [*METADATA, "year"]).fit(documents, LABELS)
+    trust = model.classifier_.views.trust
+    assert trust["year"].trust == 0
+    assert all(trust[kind].trust > 0.5 for kind in METADATA)
     assert right(model.predict(documents))[TEST].mean() > found[TEST].mean() - 0.01
 
 
@@ -165,3 +174,21 @@ def test_the_papers_way_is_still_there() -> None:
     assert all(isinstance(one, KimCNN) for one in model.classifier_.classifiers.values())
     assert model.history_
     np.testing.assert_allclose(model.predict_proba(documents).sum(axis=1), 1.0, atol=1e-5)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("corpus", "lead"), [("packages", 0.08), ("reviews", 0.2)])
+def test_better_than_words_and_a_support_vector_machine(
+    shared_data: Callable[[str], Path], corpus: str, lead: float
+) -> None:
+    dataset = open_dataset(shared_data(corpus))
+    fields = Fields(metadata=tuple(dataset.metadata))
+    loaded = load_corpus(dataset.documents, fields, min_count=2)
+    truth = true_nodes(dataset, loaded)
+    labelled = draw(dataset, truth, 0, 5)
+    test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
+    ours = HiMeCat(dataset.taxonomy, dataset.metadata).fit(loaded.corpus, labelled).assign(loaded.corpus)
+    peer = tfidf_svm(loaded.corpus, labelled, dataset.taxonomy)
+    assert np.mean(ours.nodes[test] == truth[test]) > np.mean(peer[test] == truth[test]) + lead
+    surest = np.argsort(-ours.confidence[test].min(axis=1))[: len(test) // 4]
+    assert np.mean(ours.nodes[test][surest] == truth[test][surest]) > 0.8

@@ -147,7 +147,7 @@ def _fused(
         use_names=settings.use_names,
         encode=None if material.encoder is None else material.encoder.encode,
     )
-    fits = count_fits(taxonomy, supervision, len(material.corpus), chosen)
+    fits = count_fits(taxonomy, supervision, len(material.corpus), chosen, _stream(seed, _CLASSIFIER))
     with progress.stage("Placing the documents", total=fits) as stage:
         return fit_fused(
             taxonomy,

@@ -225,7 +225,7 @@ def fit_fused(
 
 
 def count_fits(
-    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, settings: FusedSettings
+    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, settings: FusedSettings, seed: int = 0
 ) -> int:
     """How often the classifier is trained in all.
 
@@ -235,7 +235,7 @@ def count_fits(
     >>> count_fits(tree, Supervision(np.array([0, 2]), np.array([1, 2])), 4, FusedSettings())
     1
     """
-    return 1 + (len(_folds(taxonomy, supervision, n_documents, 0)) if settings.calibrated else 0)
+    return 1 + (len(_folds(taxonomy, supervision, n_documents, seed)) if settings.calibrated else 0)
 
 
 def _folds(

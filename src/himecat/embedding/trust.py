@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ FloatArray = npt.NDArray[np.float32]
 
 # Pairs of documents that a value's own likeness must weigh up before it counts as much as its type's.
 _TYPICAL_PAIRS = 20.0
+# Documents among which the usual spread of cosines is measured.
+_SAMPLED = 2000
 # How many standard deviations above chance the likeness of a type's documents must be for it to count at all.
 _SURELY = 3.0
 
@@ -147,6 +150,50 @@ def _likeness(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[
     return np.asarray(np.clip((cosines + _TYPICAL_PAIRS * typical) / (pairs + _TYPICAL_PAIRS), 1e-6, 0.99))
 
 
+def speaking_types(columns: Mapping[str, tuple[Ragged, int]], features: Any) -> list[str]:
+    """The metadata types whose values bring documents with like words together.
+
+    Asked of the plain words, before any vector is learned: a type that served as context would speak for itself.
+
+    Parameters
+    ----------
+    columns : mapping of str to (Ragged, int)
+        Value ids of every document and the number of values, by type.
+    features : sparse matrix
+        The words of the documents, rows at length 1.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> words = csr_matrix(np.repeat(np.eye(2), 6, axis=0))
+    >>> team, year = Ragged.from_lists([[0]] * 6 + [[1]] * 6), Ragged.from_lists([[0], [1], [2]] * 4)
+    >>> speaking_types({"team": (team, 2), "year": (year, 3)}, words)
+    ['team']
+    """
+    n = features.shape[0]
+    if n < 3:
+        return list(columns)
+    anyway = (float(np.square(np.asarray(features.sum(axis=0), dtype=np.float64)).sum()) - n) / (
+        n * (n - 1.0)
+    )
+    sample = features[:: max(1, n // _SAMPLED)]
+    near = (sample @ sample.T).tocsr()
+    near.setdiag(0.0)
+    size = sample.shape[0]
+    spread = float(near.multiply(near).sum()) / (size * (size - 1.0))
+    found = []
+    for kind, (values, n_values) in columns.items():
+        carried = occurrences(values, n_values)
+        carried.data[:] = 1.0
+        counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
+        shared = np.flatnonzero(counts > 1)
+        sums = carried[:, shared].T.tocsr() @ features
+        lengths = np.asarray(sums.multiply(sums).sum(axis=1), dtype=np.float64).ravel()
+        if _beyond_chance(lengths, counts[shared], anyway, spread):
+            found.append(kind)
+    return found
+
+
 def _says_something(sums: FloatArray, counts: npt.NDArray[np.float64], directions: FloatArray) -> bool:
     """Whether documents that share a value are nearer to each other than chance alone would have it."""
     if not len(counts) or len(directions) < 3:
@@ -155,8 +202,17 @@ def _says_something(sums: FloatArray, counts: npt.NDArray[np.float64], direction
     anyway = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
     # Directions crowd into fewer dimensions than they have, so how far cosines spread is measured.
     spread = float(np.square(directions.T @ directions / np.float32(n)).sum())
-    cosines = np.square(sums.astype(np.float64)).sum(axis=1) - counts
-    excess = float((cosines / (counts - 1.0) - counts * anyway).sum())
+    lengths = np.square(sums.astype(np.float64)).sum(axis=1)
+    return _beyond_chance(lengths, counts, anyway, spread)
+
+
+def _beyond_chance(
+    lengths: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], anyway: float, spread: float
+) -> bool:
+    """Whether pairs that share a value have larger cosines than others; `spread` is the mean square of those."""
+    if not len(counts):
+        return False
+    excess = float(((lengths - counts) / (counts - 1.0) - counts * anyway).sum())
     # Of every pair of documents both orders were counted.
     by_chance = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
     return bool(excess > _SURELY * by_chance)

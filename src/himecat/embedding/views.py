@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix, diags, hstack
 
 from himecat.corpus.columns import Corpus, Ragged
 from himecat.embedding.spectral import SpectralWords, learn_words, occurrences
-from himecat.embedding.trust import ValueTrust, learn_trust
+from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
 
 FloatArray = npt.NDArray[np.float32]
@@ -186,19 +186,20 @@ def learn_views(
     ((4, 3), True)
     """
     columns = {kind: (corpus.metadata[kind].values, len(corpus.metadata[kind].vocabulary)) for kind in kinds}
+    found_in = occurrences(corpus.tokens, len(corpus.words))
+    rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
     if words is None:
+        speaking = speaking_types(columns, _scaled(found_in @ diags(rarity)))
         spectral = learn_words(
             corpus.tokens,
             len(corpus.words),
-            list(columns.values()),
+            [columns[kind] for kind in speaking],
             dimension=dimension,
             contexts=contexts,
             seed=seed,
         )
     else:
         spectral = SpectralWords(words, np.ones(len(words), dtype=np.float32))
-    found_in = occurrences(corpus.tokens, len(corpus.words))
-    rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
     weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
     raw = _raw_directions(corpus.tokens, spectral.vectors, weights)
     centre = raw.mean(axis=0)
