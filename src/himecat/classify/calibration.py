@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize, minimize_scalar
 
+from himecat.classify.assignments import node_probabilities
 from himecat.classify.mixture import softmax
 from himecat.corpus.taxonomy import Taxonomy
 
@@ -51,7 +52,7 @@ class Calibration:
         leaves = softmax(scores * self.sharpness)
         if all(level == AS_IT_IS for level in self.levels):
             return leaves
-        at_node = _node_mass(taxonomy, leaves)
+        at_node = node_probabilities(taxonomy, leaves).astype(np.float64)
         found = np.ones_like(at_node)
         for node in taxonomy.inner:
             children = list(taxonomy.children[node])
@@ -61,14 +62,6 @@ class Calibration:
             found[:, children] = found[:, [node]] * choice
         chosen = found[:, list(taxonomy.leaves)]
         return np.asarray(chosen / chosen.sum(axis=1, keepdims=True), dtype=np.float32)
-
-
-def _node_mass(taxonomy: Taxonomy, leaves: FloatArray) -> npt.NDArray[np.float64]:
-    found = np.zeros((len(leaves), len(taxonomy)))
-    found[:, list(taxonomy.leaves)] = leaves
-    for node in range(len(taxonomy) - 1, 0, -1):
-        found[:, taxonomy.parents[node]] += found[:, node]
-    return found
 
 
 def calibrate(
@@ -109,7 +102,7 @@ def calibrate(
         return float(-(weights * np.log(np.maximum(found, 1e-30))).sum() + belief)
 
     sharpness = float(np.exp(minimize_scalar(loss_of_sharpness, bounds=(-4, 5), method="bounded").x))
-    at_node = _node_mass(taxonomy, softmax(scores * sharpness))
+    at_node = node_probabilities(taxonomy, softmax(scores * sharpness)).astype(np.float64)
     levels = []
     for level in range(taxonomy.depth):
         choices = []
