@@ -144,7 +144,7 @@ def fit_scorer(
     scales = (scale, 1.0, 1.0)
     rng = np.random.default_rng(seed)
     parts = rng.integers(min(_PARTS, max(1, len(posterior) // 2)), size=len(posterior))
-    parts[anchors.rows[anchors.allowed.sum(axis=1) == 1]] = -1
+    parts[anchors.certain] = -1
     for _ in range(settings.self_training):
         mass = posterior.sum(axis=0) + 0.1 * len(posterior) / taxonomy.n_leaves
         weights = (posterior @ ((mass.mean() / mass) ** _BALANCE)).astype(np.float32)

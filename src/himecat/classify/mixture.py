@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float32]
 
 # All documents placed at a leaf together weigh as much in its direction as this many labelled ones.
 _PLACED_WEIGHT = 4.0
-# Share of the mass spread evenly over the leaves when their frequencies are learned.
+# Mass spread evenly over the leaves when their frequencies are learned, as a share of the documents' own.
 _EVEN_SHARE = 0.3
 
 
@@ -52,6 +52,11 @@ class Anchors:
     mass: FloatArray
     rows: npt.NDArray[np.int64]
     allowed: npt.NDArray[np.bool_]
+
+    @property
+    def certain(self) -> npt.NDArray[np.int64]:
+        """Rows of the documents whose leaf is known."""
+        return np.asarray(self.rows[self.allowed.sum(axis=1) == 1])
 
     def hold(self, posterior: FloatArray) -> None:
         """Put the labelled documents back where they are known to be."""
@@ -140,7 +145,7 @@ def fit_mixture(
     n_leaves = len(means)
     pointing, log_prior = unit(means), np.zeros(n_leaves, dtype=np.float32)
     free = np.ones(len(directions), dtype=bool)
-    free[anchors.rows[anchors.allowed.sum(axis=1) == 1]] = False
+    free[anchors.certain] = False
     for turn in range(rounds + 1):
         scores = np.float32(concentration) * (directions @ pointing.T) + log_prior
         posterior = softmax(scores)
