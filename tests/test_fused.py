@@ -12,7 +12,8 @@ import pytest
 from himecat import Corpus, HiMeCat, Supervision, Taxonomy, read_corpus
 from himecat.classify import fused
 from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS
-from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused, from_state, state_of
+from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused
+from himecat.classify.fused_state import from_state, state_of
 from himecat.classify.seeds import sow
 from himecat.embedding.views import learn_views
 from himecat.parallel import Stopped, run_all

@@ -48,7 +48,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The other fields: one or several with text, the labels and the id.
     preset : {"paper"}, optional
         Where the hyperparameters below that are None take their values from.
-    min_count, max_tokens, dimension, space, contexts, weigh_words, learn_trust, use_names, \
+    min_count, max_tokens, dimension, space, contexts, topics, weigh_words, learn_trust, use_names, \
     leaf_concentration, em_rounds, learn_prior, self_training, calibrate, samples, negatives, rate, \
     scaled_steps, margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, \
     concentration, neighbours, real_share, classifier, epochs, batch_size, min_steps, learning_rate, \
@@ -112,6 +112,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         dimension: int | None = None,
         space: str | None = None,
         contexts: int | None = None,
+        topics: int | None = None,
         weigh_words: bool | None = None,
         learn_trust: bool | None = None,
         use_names: bool | None = None,
@@ -163,6 +164,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.dimension = dimension
         self.space = space
         self.contexts = contexts
+        self.topics = topics
         self.weigh_words = weigh_words
         self.learn_trust = learn_trust
         self.use_names = use_names

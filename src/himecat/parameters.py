@@ -39,6 +39,8 @@ class Settings:
         Where word vectors come from: `spectral` (closed form) or `sampled` (the paper's stochastic ascent).
     contexts : int
         Frequent words that serve as contexts of the spectral space.
+    topics : int
+        Topics of the texts that stand beside the directions of their words; 0 for none.
     weigh_words : bool
         Whether the words of a document count by how much they say.
     learn_trust : bool
@@ -68,6 +70,7 @@ class Settings:
     dimension: int = 300
     space: str = "spectral"
     contexts: int = 4000
+    topics: int = 100
     weigh_words: bool = True
     learn_trust: bool = True
     use_names: bool = True
@@ -128,6 +131,7 @@ _RANGES: Mapping[str, tuple[float, float, bool]] = {
     "max_tokens": (1, _MOST, True),
     "dimension": (2, 4096, True),
     "contexts": (2, 1_000_000, True),
+    "topics": (0, 4096, True),
     "leaf_concentration": (0, 1e6, False),
     "em_rounds": (0, 1000, True),
     "self_training": (0, 100, True),

@@ -107,6 +107,7 @@ def _views(
                 kinds,
                 dimension=settings.dimension,
                 contexts=settings.contexts,
+                topics=settings.topics,
                 weigh_words=settings.weigh_words,
                 learned_trust=settings.learn_trust,
                 seed=_stream(seed, _SPACE),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 
 from himecat.classify.assignments import node_probabilities
 from himecat.classify.mixture import softmax
+from himecat.classify.surest import learn_levels, settle
 from himecat.corpus.taxonomy import Taxonomy
 
 FloatArray = npt.NDArray[np.float32]
@@ -19,6 +20,8 @@ TYPICAL_SHARPNESS = 0.4
 _FEWEST = 20
 # How many documents' worth of belief the typical values have.
 _BELIEF = 5.0
+# Strength of the belief that no leaf is favoured: as that of one document in a leaf's own log-odds.
+_FAIRNESS = 1.0
 # As a logit: one choice in a hundred.
 _USUAL_SLIPS = -4.6
 # A level at which the choices are believed as they are.
@@ -36,6 +39,10 @@ class Calibration:
     levels : tuple of (float, float)
         For each level the exponent of the choice among siblings (below 1 it was too sure of itself) and the
         share of documents for which it is no better than chance.
+    bias : tuple of float
+        What is then added to the scores of each leaf, so that none is favoured; empty for nothing.
+    surest : tuple of (float, float)
+        For each level the slope and offset of the confidence of the likeliest path; empty for no change.
 
     Examples
     --------
@@ -46,10 +53,20 @@ class Calibration:
 
     sharpness: float
     levels: tuple[tuple[float, float], ...]
+    bias: tuple[float, ...] = ()
+    surest: tuple[tuple[float, float], ...] = ()
+
+    def logits(self, scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """The scores, sharpened and with no leaf favoured."""
+        scaled = scores * np.float32(self.sharpness)
+        return scaled + np.array(self.bias, dtype=np.float32) if self.bias else scaled
 
     def probabilities(self, taxonomy: Taxonomy, scores: npt.NDArray[np.floating]) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
-        leaves = softmax(scores * self.sharpness)
+        leaves = self._believed(taxonomy, softmax(self.logits(scores)))
+        return settle(taxonomy, leaves, self.surest) if self.surest else leaves
+
+    def _believed(self, taxonomy: Taxonomy, leaves: FloatArray) -> FloatArray:
         if all(level == AS_IT_IS for level in self.levels):
             return leaves
         at_node = node_probabilities(taxonomy, leaves).astype(np.float64)
@@ -70,7 +87,7 @@ def calibrate(
     leaves: npt.NDArray[np.integer],
     weights: npt.NDArray[np.floating] | None = None,
 ) -> Calibration:
-    """Choose the sharpness and the exponents under which held-out labels are most probable.
+    """Choose the sharpness, the biases and the exponents under which held-out labels are most probable.
 
     Parameters
     ----------
@@ -92,17 +109,14 @@ def calibrate(
     unchanged = (AS_IT_IS,) * max(1, taxonomy.depth)
     if len(leaves) < _FEWEST:
         return Calibration(TYPICAL_SHARPNESS, unchanged)
-    weights = np.ones(len(leaves)) if weights is None else np.asarray(weights, dtype=np.float64)
-    weights = weights * len(weights) / float(np.sum(weights))
-    rows = np.arange(len(leaves))
-
-    def loss_of_sharpness(log_sharpness: float) -> float:
-        found = softmax(scores * np.exp(log_sharpness))[rows, leaves]
-        belief = _BELIEF * (log_sharpness - np.log(TYPICAL_SHARPNESS)) ** 2 / 2
-        return float(-(weights * np.log(np.maximum(found, 1e-30))).sum() + belief)
-
-    sharpness = float(np.exp(minimize_scalar(loss_of_sharpness, bounds=(-4, 5), method="bounded").x))
-    at_node = node_probabilities(taxonomy, softmax(scores * sharpness)).astype(np.float64)
+    given = np.ones(len(leaves)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counted = given * (len(given) / float(given.sum()))
+    exact = np.asarray(scores, dtype=np.float64)
+    sharpness, _ = _sharpness(exact, leaves, counted, np.inf)
+    # The biases fit the very documents that they are learned from, so what is said about sureness is learned
+    # without them.
+    _, bias = _sharpness(exact, leaves, counted, _FAIRNESS)
+    at_node = node_probabilities(taxonomy, softmax(exact * sharpness)).astype(np.float64)
     levels = []
     for level in range(taxonomy.depth):
         choices = []
@@ -112,9 +126,67 @@ def calibrate(
                 siblings = taxonomy.children[taxonomy.parents[lineage[level]]]
                 if len(siblings) > 1:
                     logs = np.log(np.maximum(at_node[row, list(siblings)], 1e-30))
-                    choices.append((weights[row], logs, siblings.index(lineage[level])))
+                    choices.append((float(counted[row]), logs, siblings.index(lineage[level])))
         levels.append(_believed(choices) if len(choices) >= _FEWEST else AS_IT_IS)
-    return Calibration(sharpness, tuple(levels))
+    return Calibration(sharpness, tuple(levels), tuple(bias.tolist()))
+
+
+def settle_surest(
+    taxonomy: Taxonomy,
+    found: Calibration,
+    scores: npt.NDArray[np.floating],
+    leaves: npt.NDArray[np.integer],
+    weights: npt.NDArray[np.floating],
+) -> Calibration:
+    """Add what held-out documents say about the confidence of the likeliest path.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> scores = np.array([[3.0, 0.0], [0.0, 3.0]] * 20)
+    >>> settle_surest(tree, Calibration(1.0, (AS_IT_IS,)), scores, np.tile([0, 1], 20), np.ones(40)).surest
+    ((..., ...),)
+    """
+    fair = replace(found, bias=(), surest=())
+    return replace(
+        found, surest=learn_levels(taxonomy, fair.probabilities(taxonomy, scores), leaves, weights)
+    )
+
+
+def _sharpness(
+    scores: npt.NDArray[np.float64],
+    leaves: npt.NDArray[np.integer],
+    weights: npt.NDArray[np.float64],
+    fairness: float,
+) -> tuple[float, npt.NDArray[np.float64]]:
+    """The sharpness, and the bias of each leaf, under which the leaves are most probable.
+
+    With infinite `fairness` there is no bias.
+    """
+    rows, n_leaves = np.arange(len(leaves)), scores.shape[1]
+    # Of a leaf that none of them belongs to, nothing is known.
+    seen = (np.bincount(leaves, minlength=n_leaves) > 0) & np.isfinite(fairness)
+    belief = fairness if np.isfinite(fairness) else 0.0
+
+    def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        sharpness, bias = np.exp(point[0]), point[1:]
+        logits = scores * sharpness + bias
+        logits -= logits.max(axis=1, keepdims=True)
+        logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        off = np.exp(logits)
+        off[rows, leaves] -= 1.0
+        off *= weights[:, None]
+        away = point[0] - np.log(TYPICAL_SHARPNESS)
+        total = -(weights * logits[rows, leaves]).sum() + (_BELIEF * away**2 + belief * (bias**2).sum()) / 2
+        slope = np.concatenate(
+            [[(off * scores).sum() * sharpness + _BELIEF * away], (off.sum(axis=0) + belief * bias) * seen]
+        )
+        return float(total), slope
+
+    start = np.concatenate([[np.log(TYPICAL_SHARPNESS)], np.zeros(n_leaves)])
+    bounds = [(-4.0, 5.0), *[(-5.0, 5.0)] * n_leaves]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(np.exp(found[0])), np.asarray(found[1:])
 
 
 def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tuple[float, float]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate
+from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
+from himecat.classify.frequencies import log_frequencies
 from himecat.classify.linear import cross_fit
-from himecat.classify.mixture import fit_mixture, gather_anchors, softmax
+from himecat.classify.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.views import DocumentViews, Seen
@@ -28,8 +28,13 @@ _KIN = 1.0
 _LABELLED_WEIGHT = 5.0
 # Sharpness of the labels that the linear classifiers learn from: nearly one leaf each.
 _DECIDED = 4.0
-# Between counting every document once (0), which lets large leaves grow, and every leaf once (1).
+# Where the leaves' frequencies cannot be estimated: between counting every document once (0), which lets large
+# leaves grow, and every leaf once (1).
 _BALANCE = 0.5
+# Mass spread evenly over the leaves, as a share of the documents' own.
+_EVEN_SHARE = 0.1
+# A leaf's documents count at most so many times more or less, to bring the leaf to its frequency.
+_MOST = 5.0
 # Documents x leaves above which labelled documents are held out in three goes instead of five.
 _LARGE = 1_000_000
 
@@ -119,15 +124,24 @@ class FusedClassifier:
         return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
 
 
-def fit_scorer(
+@dataclass(frozen=True)
+class Start:
+    """Where self-training starts: the mixture, and what holds it in place."""
+
+    anchors: Anchors
+    mixture: Mixture
+
+
+def start_from(
     taxonomy: Taxonomy,
     seen: Seen,
     supervision: Supervision,
     seeds: tuple[FloatArray, FloatArray],
     settings: FusedSettings,
-    seed: int,
-) -> tuple[Scorer, FloatArray]:
-    """Train on all documents, of which a few are labelled; also returns where each document belongs."""
+    *,
+    learn_prior: bool,
+) -> Start:
+    """Place all documents by the mixture; with `learn_prior` it finds the leaves' frequencies on its own."""
     anchors = gather_anchors(taxonomy, supervision, seen.whole, *seeds)
     mixture = fit_mixture(
         taxonomy,
@@ -135,28 +149,54 @@ def fit_scorer(
         seen.whole,
         concentration=settings.concentration,
         rounds=settings.em_rounds,
-        learn_prior=settings.learn_prior,
+        learn_prior=learn_prior,
         kin=_KIN if settings.use_hierarchy else 0.0,
     )
-    posterior = mixture.posterior
-    scale = _spread(mixture.scores)
+    return Start(anchors, mixture)
+
+
+def fit_scorer(
+    seen: Seen, start: Start, settings: FusedSettings, seed: int, log_prior: FloatArray | None = None
+) -> Scorer:
+    """Train on all documents, of which a few are labelled.
+
+    Parameters
+    ----------
+    log_prior : array, optional
+        Logarithms of the leaves' frequencies; without it, the mixture's own are taken.
+    """
+    anchors, mixture = start.anchors, start.mixture
+    found, posterior, prior = mixture.scores, mixture.posterior, mixture.log_prior
+    if log_prior is not None:
+        found = found + (log_prior - prior)
+        posterior, prior = softmax(found), log_prior
+        anchors.hold(posterior)
+    n = len(posterior)
+    scale = _spread(found)
     text, features = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
     scales = (scale, 1.0, 1.0)
     rng = np.random.default_rng(seed)
-    parts = rng.integers(min(_PARTS, max(1, len(posterior) // 2)), size=len(posterior))
+    parts = rng.integers(min(_PARTS, max(1, n // 2)), size=n)
     parts[anchors.certain] = -1
     for _ in range(settings.self_training):
-        mass = posterior.sum(axis=0) + 0.1 * len(posterior) / taxonomy.n_leaves
-        weights = (posterior @ ((mass.mean() / mass) ** _BALANCE)).astype(np.float32)
+        weights = (posterior @ _leaf_weights(posterior.sum(axis=0), log_prior)).astype(np.float32)
         weights[anchors.rows] *= _LABELLED_WEIGHT
         by_text, text = cross_fit(seen.text, posterior, weights, parts, _PENALTY, _go_on)
         by_feature, features = cross_fit(seen.features, posterior, weights, parts, _PENALTY, _go_on)
         scales = (scale, _spread(by_text), _spread(by_feature))
-        total = mixture.scores / scales[0] + by_text / scales[1] + by_feature / scales[2]
+        total = found / scales[0] + by_text / scales[1] + by_feature / scales[2]
         posterior = softmax(np.float32(_DECIDED) * total)
         anchors.hold(posterior)
-    scorer = Scorer(mixture.directions, mixture.log_prior, settings.concentration, text, features, scales)
-    return scorer, posterior
+    return Scorer(mixture.directions, prior, settings.concentration, text, features, scales)
+
+
+def _leaf_weights(mass: FloatArray, log_prior: FloatArray | None) -> FloatArray:
+    """How much the documents of each leaf count, given how many seem to belong to it."""
+    even = _EVEN_SHARE * mass.mean()
+    if log_prior is None:
+        return np.asarray((mass.mean() / (mass + even)) ** _BALANCE, dtype=np.float32)
+    wanted = softmax(log_prior[None])[0] * mass.sum()
+    return np.asarray(np.clip((wanted + even) / (mass + even), 1 / _MOST, _MOST), dtype=np.float32)
 
 
 def _go_on() -> None:
@@ -198,29 +238,53 @@ def fit_fused(
     [0, 0, 1, 1]
     """
     held_out = _folds(taxonomy, supervision, len(seen.text), seed) if settings.calibrated else []
+    if not held_out:
+        start = start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=settings.learn_prior)
+        even = None if settings.learn_prior else start.mixture.log_prior
+        scorer = run_all([lambda: fit_scorer(seen, start, settings, seed, even)], 1)[0]
+        if advance is not None:
+            advance(1)
+        calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
+        return FusedClassifier(taxonomy, views, scorer, calibration)
 
-    def fold_job(fold: npt.NDArray[np.int64]) -> Callable[[], tuple[Any, FloatArray]]:
-        def job() -> tuple[Any, FloatArray]:
+    fitted: list[tuple[Start, Scorer]] = []
+
+    def fold_job(fold: npt.NDArray[np.int64]) -> Callable[[], FloatArray]:
+        def job() -> FloatArray:
             kept = np.setdiff1d(np.arange(len(supervision)), fold)
             rest = Supervision(supervision.rows[kept], supervision.nodes[kept])
-            scorer, posterior = fit_scorer(taxonomy, seen, rest, seeds, settings, seed)
+            start = start_from(taxonomy, seen, rest, seeds, settings, learn_prior=False)
+            scorer = fit_scorer(seen, start, settings, seed, start.mixture.log_prior)
             if advance is not None:
                 advance(1)
             if not len(fold):
-                return scorer, posterior
-            return None, scorer.scores(_rows_of(seen, supervision.rows[fold]))
+                fitted.append((start, scorer))
+            return scorer.scores(_rows_of(seen, supervision.rows[fold]) if len(fold) else seen)
 
         return job
 
+    # All leaves equally frequent, as they are among the documents held out once each counts for its leaf's size.
     nothing = np.zeros(0, dtype=np.int64)
     found = run_all([fold_job(fold) for fold in [nothing, *held_out]], threads)
-    scorer = found[0][0]
-    calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
-    if held_out:
-        chosen = np.concatenate(held_out)
-        leaves = taxonomy.leaf_position[supervision.nodes[chosen]]
-        scores = np.concatenate([part for _, part in found[1:]])
-        calibration = calibrate(taxonomy, scores, leaves)
+    chosen = np.concatenate(held_out)
+    leaves = taxonomy.leaf_position[supervision.nodes[chosen]]
+    scores = np.concatenate(found[1:])
+    size = np.bincount(leaves, minlength=taxonomy.n_leaves)
+    weights = 1.0 / size[leaves]
+    calibration = calibrate(taxonomy, scores, leaves, weights)
+    (start, scorer), everywhere = fitted[0], found[0]
+    if settings.learn_prior:
+        unknown = np.setdiff1d(np.arange(len(seen.text)), supervision.rows)
+        right = float((calibration.logits(scores).argmax(axis=1) == leaves).mean())
+        log_prior = log_frequencies(
+            calibration.logits(everywhere[unknown]), right, len(leaves) / max(1, int((size > 0).sum()))
+        )
+        # Documents held out count as their leaves' share of all.
+        weights = np.exp(log_prior)[leaves] / size[leaves]
+        scorer = run_all([lambda: fit_scorer(seen, start, settings, seed, log_prior)], 1)[0]
+        if advance is not None:
+            advance(1)
+    calibration = settle_surest(taxonomy, calibration, scores, leaves, weights)
     return FusedClassifier(taxonomy, views, scorer, calibration)
 
 
@@ -235,7 +299,8 @@ def count_fits(
     >>> count_fits(tree, Supervision(np.array([0, 2]), np.array([1, 2])), 4, FusedSettings())
     1
     """
-    return 1 + (len(_folds(taxonomy, supervision, n_documents, seed)) if settings.calibrated else 0)
+    held_out = _folds(taxonomy, supervision, n_documents, seed) if settings.calibrated else []
+    return 1 + len(held_out) + (1 if held_out and settings.learn_prior else 0)
 
 
 def _folds(
@@ -256,101 +321,3 @@ def _folds(
 
 def _rows_of(seen: Seen, rows: npt.NDArray[np.int64]) -> Seen:
     return Seen(seen.text[rows], seen.whole[rows], seen.features[rows])
-
-
-def state_of(model: FusedClassifier) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """What a model folder keeps of a classifier, word vectors aside: plain values and arrays."""
-    views, scorer = model.views, model.scorer
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "word_weights": views.weights,
-        "word_rarity": views.rarity,
-        "centre": views.centre,
-        "leaf_directions": scorer.directions,
-        "log_prior": scorer.log_prior,
-        "text_weights": scorer.text_weights,
-        "feature_weights": scorer.feature_weights,
-    }
-    if views.encoder_centre is not None:
-        arrays["encoder_centre"] = views.encoder_centre
-    for kind, one in views.trust.items():
-        for name in ("likeness", "counts", "rows", "sums"):
-            arrays[f"trust/{kind}/{name}"] = getattr(one, name)
-        arrays[f"trust/{kind}/rarity"] = views.value_rarity[kind]
-    settings = {
-        "trust": {kind: one.trust for kind, one in views.trust.items()},
-        "concentration": scorer.concentration,
-        "scales": list(scorer.scales),
-        "sharpness": model.calibration.sharpness,
-        "levels": [list(level) for level in model.calibration.levels],
-    }
-    return settings, arrays
-
-
-def from_state(
-    taxonomy: Taxonomy, words: FloatArray, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> FusedClassifier:
-    """Rebuild a classifier from what a model folder kept."""
-    from himecat.embedding.trust import ValueTrust
-
-    trust = {
-        kind: ValueTrust(
-            float(weight),
-            *(arrays[f"trust/{kind}/{name}"] for name in ("likeness", "counts", "rows", "sums")),
-        )
-        for kind, weight in settings["trust"].items()
-    }
-    views = DocumentViews(
-        words,
-        arrays["word_weights"],
-        arrays["word_rarity"],
-        arrays["centre"],
-        trust,
-        {kind: arrays[f"trust/{kind}/rarity"] for kind in trust},
-        arrays.get("encoder_centre"),
-    )
-    first, second, third = settings["scales"]
-    scorer = Scorer(
-        arrays["leaf_directions"],
-        arrays["log_prior"],
-        settings["concentration"],
-        arrays["text_weights"],
-        arrays["feature_weights"],
-        (first, second, third),
-    )
-    _check_shapes(taxonomy, views, scorer)
-    levels = tuple((float(exponent), float(slips)) for exponent, slips in settings["levels"])
-    if len(levels) != max(1, taxonomy.depth):
-        raise ValueError(f"the tree has {taxonomy.depth} levels, and {len(levels)} are calibrated")
-    if not np.isfinite([*scorer.scales, scorer.concentration, settings["sharpness"]]).all():
-        raise ValueError("a setting of the classifier is not a number")
-    return FusedClassifier(taxonomy, views, scorer, Calibration(float(settings["sharpness"]), levels))
-
-
-def _check_shapes(taxonomy: Taxonomy, views: DocumentViews, scorer: Scorer) -> None:
-    """Make sure that the parts fit each other, and not only once a document is placed."""
-    n_words, length = views.words.shape
-    n_leaves = taxonomy.n_leaves
-    n_features = n_words + sum(len(rarity) for rarity in views.value_rarity.values())
-    # Without self-training there are no linear classifiers.
-    trained = scorer.text_weights.size > 0 or scorer.feature_weights.size > 0
-    expected: dict[str, tuple[npt.NDArray[Any], tuple[int, ...]]] = {
-        "word_weights": (views.weights, (n_words,)),
-        "word_rarity": (views.rarity, (n_words,)),
-        "centre": (views.centre, (length,)),
-        "leaf_directions": (scorer.directions, (n_leaves, views.dimension)),
-        "log_prior": (scorer.log_prior, (n_leaves,)),
-        "text_weights": (scorer.text_weights, (views.dimension, n_leaves) if trained else (0, 0)),
-        "feature_weights": (scorer.feature_weights, (n_features, n_leaves) if trained else (0, 0)),
-    }
-    for kind, one in views.trust.items():
-        shared = int((one.rows >= 0).sum())
-        n_values = (len(views.value_rarity[kind]),)
-        for name in ("likeness", "counts", "rows"):
-            expected[f"trust/{kind}/{name}"] = (getattr(one, name), n_values)
-        expected[f"trust/{kind}/sums"] = (one.sums, (shared, views.dimension))
-    for name, (found, shape) in expected.items():
-        if found.shape != shape:
-            raise ValueError(
-                f"'fused/{name}' should hold {' x '.join(map(str, shape))} numbers, not "
-                f"{' x '.join(map(str, found.shape))}"
-            )

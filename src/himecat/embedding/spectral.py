@@ -118,6 +118,37 @@ def learn_words(
     return SpectralWords(np.ascontiguousarray(units, dtype=np.float32), lengths.astype(np.float32))
 
 
+def learn_topics(features: Any, count: int, *, seed: int = 0) -> FloatArray | None:
+    """Factor documents x words: how much each word belongs to each of the strongest topics.
+
+    Parameters
+    ----------
+    features : sparse matrix
+        Weighted words of the documents, rows at length 1.
+    count : int
+        How many topics; fewer where the corpus is too small for it.
+
+    Returns
+    -------
+    array of shape (words, topics) or None
+        None where there is nothing to factor.
+
+    Examples
+    --------
+    >>> rows = csr_matrix(np.array([[1.0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]))
+    >>> found = learn_topics(rows, 2)
+    >>> found.shape, bool(abs(found[0] @ found[2]) < 0.01)
+    ((4, 2), True)
+    """
+    kept = min(count, min(features.shape) - 1)
+    if kept < 1 or features.nnz == 0:
+        return None
+    _, _, right = randomized_svd(
+        features.astype(np.float32), kept, n_iter=_POWER_ITERATIONS, random_state=seed
+    )
+    return np.ascontiguousarray(right.T, dtype=np.float32)
+
+
 def _information(words: Any, beside: Any) -> Any:
     """How much oftener than by chance each word meets each context, in nats; nothing below chance."""
     of_word = words.T @ np.asarray(beside.sum(axis=1)).ravel()

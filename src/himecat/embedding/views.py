@@ -11,11 +11,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, hstack
 
 from himecat.corpus.columns import Corpus, Ragged
-from himecat.embedding.spectral import SpectralWords, learn_words, occurrences
+from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
 
 FloatArray = npt.NDArray[np.float32]
+
+# Length of the topics' part of a direction; that of the words' part is 1.
+_TOPIC_SHARE = 0.5
+_ENCODER_SHARE = 1.0
 
 
 def unit(rows: npt.NDArray[np.floating]) -> FloatArray:
@@ -78,6 +82,10 @@ class DocumentViews:
         What the metadata values say, by type.
     value_rarity : mapping of str to array
         Weight of a value as a plain feature; 0 for values of a single document.
+    topics : array, optional
+        How much each word belongs to each topic, where topics stand beside the words.
+    topic_centre : array, optional
+        Mean of the texts' directions in the topics.
     encoder_centre : array, optional
         Mean of the encoder's vectors, where there is an encoder.
     """
@@ -88,13 +96,15 @@ class DocumentViews:
     centre: FloatArray
     trust: Mapping[str, ValueTrust]
     value_rarity: Mapping[str, FloatArray]
+    topics: FloatArray | None = None
+    topic_centre: FloatArray | None = None
     encoder_centre: FloatArray | None = None
 
     @property
     def dimension(self) -> int:
         """Length of a direction, all parts side by side."""
-        extra = 0 if self.encoder_centre is None else len(self.encoder_centre)
-        return int(self.words.shape[1]) + extra
+        further = (self.topic_centre, self.encoder_centre)
+        return int(self.words.shape[1]) + sum(len(part) for part in further if part is not None)
 
     def see(self, corpus: Corpus) -> Seen:
         """Documents that took no part in learning, or that are treated as if they had not."""
@@ -120,30 +130,39 @@ class DocumentViews:
         encoded : array, optional
             The encoder's vector for the same text; without it the encoder's part is zero.
         """
-        found = np.zeros((1, self.dimension), dtype=np.float32)
-        length = self.words.shape[1]
-        if len(ids):
-            pull = self.weights[ids] if weights is None else self.weights[ids] * weights
-            raw = unit((pull[:, None] * self.words[ids]).sum(axis=0)[None])
-            found[:, :length] = _centred(raw, self.centre)
-        if encoded is not None and self.encoder_centre is not None:
-            found[:, length:] = _centred(encoded[None], self.encoder_centre)
-        return np.asarray(unit(found)[0])
+        if not len(ids) and encoded is None:
+            return np.zeros(self.dimension, dtype=np.float32)
+        counts = csr_matrix(
+            (
+                np.ones(len(ids), dtype=np.float32) if weights is None else weights,
+                (np.zeros(len(ids), dtype=np.int64), ids),
+            ),
+            shape=(1, len(self.weights)),
+        )
+        rows = None
+        if self.encoder_centre is not None:
+            rows = np.zeros((1, len(self.encoder_centre)), np.float32) if encoded is None else encoded[None]
+        return np.asarray(self._side_by_side(counts, rows)[0])
 
     def _text(self, corpus: Corpus) -> FloatArray:
-        raw = _raw_directions(corpus.tokens, self.words, self.weights)
-        parts = [_centred(raw, self.centre)]
-        if self.encoder_centre is not None:
-            if corpus.encoded is None:
-                raise UsageError(
-                    "This model was fitted with an encoder: its vectors are needed for these documents."
-                )
-            parts.append(_centred(corpus.encoded, self.encoder_centre))
+        if self.encoder_centre is not None and corpus.encoded is None:
+            raise UsageError(
+                "This model was fitted with an encoder: its vectors are needed for these documents."
+            )
+        return self._side_by_side(_damped(corpus.tokens, len(self.weights)), corpus.encoded)
+
+    def _side_by_side(self, counts: Any, encoded: FloatArray | None) -> FloatArray:
+        """The directions of texts with these damped counts of words, all parts together at length 1."""
+        parts = [_centred(unit(np.asarray((counts @ diags(self.weights)) @ self.words)), self.centre)]
+        if self.topics is not None and self.topic_centre is not None:
+            raw = unit(np.asarray((counts @ diags(self.rarity)) @ self.topics))
+            parts.append(np.float32(_TOPIC_SHARE) * _centred(raw, self.topic_centre))
+        if self.encoder_centre is not None and encoded is not None:
+            parts.append(np.float32(_ENCODER_SHARE) * _centred(encoded, self.encoder_centre))
         return parts[0] if len(parts) == 1 else unit(np.hstack(parts))
 
     def _features(self, corpus: Corpus) -> Any:
-        counts = occurrences(corpus.tokens, len(self.rarity))
-        counts.data = 1.0 + np.log(counts.data)
+        counts = _damped(corpus.tokens, len(self.rarity))
         parts = [_scaled(counts @ diags(self.rarity))]
         for kind, rarity in self.value_rarity.items():
             carried = occurrences(corpus.metadata[kind].values, len(rarity))
@@ -161,6 +180,7 @@ def learn_views(
     weigh_words: bool,
     learned_trust: bool,
     seed: int,
+    topics: int = 0,
     words: FloatArray | None = None,
 ) -> tuple[DocumentViews, Seen]:
     """Learn the views of a corpus without looking at a label.
@@ -171,6 +191,8 @@ def learn_views(
         Metadata types to use.
     weigh_words : bool
         Whether words count by how much they say; otherwise all count the same.
+    topics : int
+        How many topics stand beside the words' directions; none where 0.
     words : array, optional
         Unit vectors learned elsewhere; otherwise they are taken from the spectrum.
 
@@ -201,10 +223,21 @@ def learn_views(
     else:
         spectral = SpectralWords(words, np.ones(len(words), dtype=np.float32))
     weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
-    raw = _raw_directions(corpus.tokens, spectral.vectors, weights)
-    centre = raw.mean(axis=0)
-    encoder_centre = None if corpus.encoded is None else corpus.encoded.mean(axis=0)
-    views = DocumentViews(spectral.vectors, weights, rarity, centre, {}, {}, encoder_centre)
+    counts = _damped(corpus.tokens, len(corpus.words))
+    centre = unit(np.asarray((counts @ diags(weights)) @ spectral.vectors)).mean(axis=0)
+    by_rarity = counts @ diags(rarity)
+    found_topics = learn_topics(_scaled(by_rarity), topics, seed=seed) if topics else None
+    views = DocumentViews(
+        spectral.vectors,
+        weights,
+        rarity,
+        centre,
+        {},
+        {},
+        found_topics,
+        None if found_topics is None else unit(np.asarray(by_rarity @ found_topics)).mean(axis=0),
+        None if corpus.encoded is None else corpus.encoded.mean(axis=0),
+    )
     text = views._text(corpus)
     trust, expected = learn_trust(columns, text, learned=learned_trust)
     value_rarity = {
@@ -215,10 +248,11 @@ def learn_views(
     return views, Seen(text, unit(text + expected), views._features(corpus))
 
 
-def _raw_directions(tokens: Ragged, words: FloatArray, weights: FloatArray) -> FloatArray:
-    counts = occurrences(tokens, len(weights))
+def _damped(tokens: Ragged, n_words: int) -> Any:
+    """Documents x words: a word that occurs ten times does not say ten times as much."""
+    counts = occurrences(tokens, n_words)
     counts.data = 1.0 + np.log(counts.data)
-    return unit(np.asarray((counts @ diags(weights)) @ words))
+    return counts
 
 
 def _centred(rows: FloatArray, centre: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from himecat.errors import ModelFolderError
 from himecat.files import MODEL_FILE
 
 FORMAT = "himecat-model"
-VERSION = 2
+VERSION = 3
 WEIGHTS_FILE = "weights.safetensors"
 HEADER_KEYS = ("format", "version", "himecat", "weights")
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, restore_classifier
-from himecat.classify.fused import FusedClassifier, from_state, state_of
+from himecat.classify.fused import FusedClassifier
+from himecat.classify.fused_state import from_state, state_of
 from himecat.classify.registry import BUILT_IN
 from himecat.corpus import Problems, Taxonomy, Vocabulary
 from himecat.corpus.tokenizer import TOKENIZER_NAME
@@ -145,6 +146,8 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
     hyperparameters = {
         # Models of the first release know of no other space.
         "space": "sampled",
+        # Nor do those of the second know topics.
+        "topics": 0,
         **document["settings"],
         "filter_widths": tuple(document["settings"]["filter_widths"]),
     }

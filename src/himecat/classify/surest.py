@@ -1,0 +1,162 @@
+"""The confidence that a user sees: how sure the chosen path is, level by level, made to come true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, minimize
+
+from himecat.classify.assignments import node_probabilities
+from himecat.corpus.taxonomy import Taxonomy
+
+FloatArray = npt.NDArray[np.float32]
+
+# A level whose confidences are believed as they are: slope and offset of their log-odds.
+UNCHANGED = (1.0, 0.0)
+_FEWEST = 20
+# How many documents' worth of belief an unchanged level has.
+_BELIEF = 5.0
+# Held-out documents are judged by models that know fewer labels than the final one, and so are wrong more often:
+# this share of what they fall short of their confidence is put down to that.
+_EXCUSED = 0.75
+_LEAST = 1e-6
+
+
+def settle(
+    taxonomy: Taxonomy, leaves: npt.NDArray[np.floating], levels: Sequence[tuple[float, float]]
+) -> FloatArray:
+    """Give the nodes on each document's likeliest path their confidence; the others share the rest as before.
+
+    A node is never surer than its parent, and the likeliest path stays the likeliest at every step.
+
+    Parameters
+    ----------
+    leaves : array
+        Probability of every leaf, one row per document.
+    levels : sequence of (float, float)
+        Slope and offset of the log-odds of the confidence at each level.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",), ("c",)])
+    >>> settle(tree, np.array([[0.8, 0.1, 0.1]]), [(0.5, 0.0)]).round(2).tolist()
+    [[0.66..., 0.16..., 0.16...]]
+    """
+    before = np.asarray(leaves, dtype=np.float64)
+    after = before.copy()
+    path_of = np.full((taxonomy.n_leaves, max(1, taxonomy.depth)), -1, dtype=np.int64)
+    for position, leaf in enumerate(taxonomy.leaves):
+        path_of[position, : len(taxonomy.lineages[leaf])] = taxonomy.lineages[leaf]
+    paths = path_of[before.argmax(axis=1)] if len(before) else path_of[:0]
+    at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32)).astype(np.float64)
+    parents = np.array([max(parent, 0) for parent in taxonomy.parents], dtype=np.int64)
+    above_before, above_after = np.ones(len(before)), np.ones(len(before))
+    for level, (slope, offset) in enumerate(levels):
+        rows = np.flatnonzero(paths[:, level] >= 0)
+        nodes = paths[rows, level]
+        own = at_node[rows, nodes]
+        rest = np.maximum(above_before[rows] - own, 0.0)
+        rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
+        room = above_after[rows]
+        wanted = _share(slope * _logit(own) + offset)
+        # At this much, the strongest sibling's part of the rest would be as large.
+        tie = room * rival / np.maximum(rest + rival, 1e-300)
+        new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
+        inside, beside = taxonomy.leaf_membership[nodes], taxonomy.leaf_membership[parents[nodes]]
+        grown = (new / np.maximum(own, 1e-300))[:, None]
+        shrunk = np.where(rest > _LEAST * own, (room - new) / np.maximum(rest, 1e-300), 0.0)[:, None]
+        scaled = before[rows] * np.where(inside, grown, shrunk)
+        after[rows] = np.where(beside, scaled, after[rows])
+        above_before[rows], above_after[rows] = own, new
+    return np.asarray(after / after.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def _strongest_sibling(
+    taxonomy: Taxonomy,
+    at_node: npt.NDArray[np.float64],
+    rows: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    found = np.zeros(len(rows))
+    for node in np.unique(nodes).tolist():
+        siblings = [one for one in taxonomy.children[taxonomy.parents[node]] if one != node]
+        if siblings:
+            chosen = np.flatnonzero(nodes == node)
+            found[chosen] = at_node[np.ix_(rows[chosen], siblings)].max(axis=1)
+    return found
+
+
+def learn_levels(
+    taxonomy: Taxonomy,
+    leaves: npt.NDArray[np.floating],
+    truth: npt.NDArray[np.integer],
+    weights: npt.NDArray[np.floating],
+) -> tuple[tuple[float, float], ...]:
+    """Learn the slope and the offset of each level from held-out labelled documents.
+
+    Parameters
+    ----------
+    leaves : array
+        Probability of every leaf for each of them.
+    truth : array
+        Positions of their true leaves.
+    weights : array
+        How much each counts.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> mixed = np.repeat([[0.95, 0.05], [0.55, 0.45]], 200, axis=0)
+    >>> truth = (np.arange(400) % 4 == 0).astype(int)
+    >>> learn_levels(tree, mixed, truth, np.ones(400))[0][0] < 0.5
+    True
+    """
+    at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
+    found = []
+    for level in range(max(1, taxonomy.depth)):
+        sure, right, counted = [], [], []
+        for row, (chosen, true) in enumerate(
+            zip(leaves.argmax(axis=1).tolist(), truth.tolist(), strict=True)
+        ):
+            path, wanted = (taxonomy.lineages[taxonomy.leaves[leaf]] for leaf in (chosen, true))
+            if len(path) > level:
+                sure.append(float(at_node[row, path[level]]))
+                right.append(path[: level + 1] == wanted[: level + 1])
+                counted.append(float(weights[row]))
+        found.append(_level(np.array(sure), np.array(right, dtype=np.float64), np.array(counted)))
+    return tuple(found)
+
+
+def _level(
+    sure: npt.NDArray[np.float64], right: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> tuple[float, float]:
+    if len(sure) < _FEWEST:
+        return UNCHANGED
+    odds, counted = _logit(sure), weights * (len(weights) / weights.sum())
+
+    def loss(point: npt.NDArray[np.float64]) -> float:
+        changed = point[0] * odds + point[1]
+        belief = _BELIEF * ((point[0] - 1.0) ** 2 + point[1] ** 2) / 2
+        return float((counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + belief)
+
+    slope, offset = minimize(loss, np.array([1.0, 0.0])).x
+    # Surer documents must stay surer.
+    slope = float(np.clip(slope, 0.05, 5.0))
+    learned = float((counted * _share(slope * odds + offset)).sum())
+    wanted = _EXCUSED * float((counted * sure).sum()) + (1 - _EXCUSED) * learned
+
+    def surplus(shift: float) -> float:
+        return float((counted * _share(slope * odds + shift)).sum()) - wanted
+
+    return slope, float(brentq(surplus, -100.0, 100.0))
+
+
+def _logit(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    held = np.clip(share, _LEAST, 1.0 - _LEAST)
+    return np.asarray(np.log(held / (1.0 - held)))
+
+
+def _share(logit: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
