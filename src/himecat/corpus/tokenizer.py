@@ -150,10 +150,12 @@ def character_classes(end: int = sys.maxunicode + 1) -> npt.NDArray[np.uint8]:
     >>> int(classes[ord("a")]), int(classes[ord("7")]), int(classes[ord("-")])
     (13, 1, 0)
     """
-    characters = "".join(map(chr, range(end)))
+    codes = np.arange(end, dtype="<u4")
+    characters = codes.tobytes().decode("utf-32-le", "surrogatepass")
     classes = np.zeros(end, dtype=np.uint8)
     for bit, pattern in ((WORD, r"\w+"), (EXTENDS, f"[{_marks()}]+"), (LETTER, r"[^\W\d_]+")):
         for run in re.finditer(pattern, characters):
             classes[run.start() : run.end()] |= bit
-    classes[[character.isalpha() for character in characters]] |= ALPHA
+    words = np.flatnonzero(classes & WORD)
+    classes[words[[characters[code].isalpha() for code in words.tolist()]]] |= ALPHA
     return classes
