@@ -318,3 +318,18 @@ def place_words(slots, letters, ends, n_words, seed):  # type: ignore[no-untyped
             place = (place + 1) & mask
         slots[2 * place] = head
         slots[2 * place + 1] = np.uint64(size) << _HALF | np.uint64(number + 1)
+
+
+@compiled()
+def renumber(values, ends, renumbered, offsets):  # type: ignore[no-untyped-def]
+    """Renumber rows of values in place, dropping what maps to -1; returns how many values stay."""
+    written = 0
+    offsets[0] = 0
+    for row in range(ends.shape[0] - 1):
+        for k in range(ends[row], ends[row + 1]):
+            number = renumbered[values[k]]
+            if number >= 0:
+                values[written] = number
+                written += 1
+        offsets[row + 1] = written
+    return written

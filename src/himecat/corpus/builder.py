@@ -25,6 +25,8 @@ from himecat.progress import Progress
 
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
+# With this many the compiled loop has been loaded to find them, or is worth it.
+_COMPILED_FROM = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,10 @@ def _renumber(
 ) -> Ragged:
     """Renumber in place, dropping what maps to -1; block by block, so that no second copy is needed."""
     offsets = np.zeros_like(ends)
+    if len(values) >= _COMPILED_FROM:
+        from himecat.corpus._kernels import renumber
+
+        return Ragged(values[: renumber(values, ends, renumbered, offsets)], offsets)
     written = 0
     for start in range(0, len(ends) - 1, _BLOCK_ROWS):
         bounds = ends[start : start + _BLOCK_ROWS + 1]

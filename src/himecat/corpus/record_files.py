@@ -71,7 +71,7 @@ def open_file(path: str) -> io.BufferedReader:
     himecat.errors.DataError: no-such-letters.csv: there is no such file.
     """
     try:
-        return open(path, "rb")
+        return io.BufferedReader(io.FileIO(path), _BUFFER_BYTES)
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file.") from None
     except PermissionError:

@@ -78,7 +78,10 @@ def _without_markup(text: str) -> str:
 
 def _normalised(text: str) -> str:
     """One spelling for what looks the same: composed accents, ligatures, wide letters, typographic signs."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    composed = unicodedata.normalize("NFKC", text)
+    text = composed.lower()
+    if text != composed:
+        text = unicodedata.normalize("NFKC", text)
     text = text.replace("\u2019", "'").replace("\u2010", "-").replace("\u00ad", "")
     return _IDEOGRAPH.sub(r" \g<0> ", text)
 

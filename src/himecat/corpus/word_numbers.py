@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from himecat.corpus.tokenizer import (
 from himecat.parallel import usable_threads
 
 _FIRST_COMPILED = 1 << 21
-_CHUNK = 1 << 20
+_CHUNK = 1 << 21
 _MOST_WAITING = 2
 _ALL = np.iinfo(np.int64).max
 
@@ -59,27 +59,35 @@ class WordNumbers:
         self, names: Iterable[str] = (), *, grows: bool = False, compile_from: int = _FIRST_COMPILED
     ) -> None:
         self._grows = grows
-        self._plain: dict[str, int] | None = {name: number for number, name in enumerate(names)}
+        self._plain = {name: number for number, name in enumerate(names)}
         self._table: _Table | None = None
         self._characters_left = compile_from
 
     def rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Rows:
         """The numbers of the words of all texts, one after the other, and where each text's numbers end."""
-        if self._plain is not None:
-            if self._characters_left > 0:
-                self._characters_left -= sum(map(len, texts))
-                return self._plain_rows(self._plain, texts, max_tokens)
+        return self.rows_of(self.portion(texts), max_tokens)
+
+    def portion(self, texts: Sequence[str]) -> Portion:
+        """Texts on their way through `rows_of`; says which way they go, in the order they are given."""
+        by_pattern = self._characters_left > 0
+        if by_pattern:
+            self._characters_left -= sum(map(len, texts))
+        return Portion(texts, by_pattern)
+
+    def rows_of(self, portion: Portion, max_tokens: int | None) -> Rows:
+        """What `rows` gives; where words are added, portions must come in the order they were made."""
+        packed = portion.pack()
+        if packed is None:
+            return self._plain_rows(self._plain, portion.texts, max_tokens)
+        if self._table is None:
             self._table = _Table(list(self._plain), self._grows)
-            self._plain = None
-        assert self._table is not None
-        return self._table.rows(texts, max_tokens)
+            if self._grows:
+                self._plain.clear()
+        return self._table.rows(packed, max_tokens)
 
     def names(self) -> list[str]:
         """All words, by their number."""
-        if self._plain is not None:
-            return list(self._plain)
-        assert self._table is not None
-        return self._table.names()
+        return list(self._plain) if self._table is None else self._table.names()
 
     def _plain_rows(self, known: dict[str, int], texts: Sequence[str], max_tokens: int | None) -> Rows:
         values = array("i")
@@ -92,6 +100,55 @@ class WordNumbers:
                 values.extend([number for word in words if (number := known.get(word)) is not None])
             ends.append(len(values))
         return np.array(values, dtype=np.int32), np.array(ends, dtype=np.int64)
+
+
+class Portion:
+    """Some texts, before or after they are packed for the compiled loop.
+
+    Examples
+    --------
+    >>> Portion(["A hen"], by_pattern=False).pack().starts.tolist()
+    [0, 5]
+    """
+
+    def __init__(self, texts: Sequence[str], by_pattern: bool) -> None:
+        self.texts = texts
+        self._by_pattern = by_pattern
+        self._packed: PackedTexts | None = None
+
+    def pack(self) -> PackedTexts | None:
+        """Do what needs the interpreter, if it is not done yet; None where a pattern splits the texts."""
+        if self._packed is None and not self._by_pattern:
+            self._packed = PackedTexts.of(self.texts)
+            self.texts = ()
+        return self._packed
+
+
+class PackedTexts(NamedTuple):
+    """Texts in one array of bytes, with what the compiled loop needs to know of them; see `_kernels`.
+
+    Examples
+    --------
+    >>> PackedTexts.of(["A hen", "a <b>fox</b>"]).letters.tobytes()
+    b'A hena  fox '
+    """
+
+    letters: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    as_words: npt.NDArray[np.bool_]
+    classes: npt.NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> PackedTexts:
+        """Take the markup out of texts and put them one behind the other."""
+        ready = [prepared(text) for text in texts]
+        parts = [text.encode("utf-8", "surrogatepass") for text, _ in ready]
+        joined = b"".join(parts)
+        starts = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=starts[1:])
+        as_words = np.array([is_words for _, is_words in ready], dtype=np.bool_)
+        classes = character_classes(128) if joined.isascii() else character_classes()
+        return cls(np.frombuffer(joined, dtype=np.uint8), starts, as_words, classes)
 
 
 class _Table:
@@ -123,29 +180,23 @@ class _Table:
         self._slots = np.zeros(2 << (spare * 3 // 2 + 2).bit_length(), dtype=np.uint64)
         place_words(self._slots, self._letters, self._ends, self._n_words, self._seed)
 
-    def rows(self, texts: Sequence[str], max_tokens: int | None) -> Rows:
+    def rows(self, texts: PackedTexts, max_tokens: int | None) -> Rows:
         """The numbers of the words of all texts, and where each text's numbers end."""
         from himecat.corpus._kernels import number_words
 
-        ready = [prepared(text) for text in texts]
-        parts = [text.encode("utf-8", "surrogatepass") for text, _ in ready]
-        joined = b"".join(parts)
-        classes = character_classes(128) if joined.isascii() else character_classes()
-        starts = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=starts[1:])
-        as_words = np.array([is_words for _, is_words in ready], dtype=np.bool_)
+        starts, n_rows = texts.starts, len(texts.as_words)
         # Between two words there is at least one more byte.
         most = np.minimum(np.diff(starts) // 2 + 1, max_tokens or _ALL)
         values = np.empty(int(most.sum()), dtype=np.int32)
-        ends = np.empty(len(parts), dtype=np.int64)
+        ends = np.empty(n_rows, dtype=np.int64)
         row = n_values = 0
         while True:
             row, self._n_words, n_values = number_words(
-                np.frombuffer(joined, dtype=np.uint8), starts, as_words, classes, max_tokens or _ALL,
+                texts.letters, starts, texts.as_words, texts.classes, max_tokens or _ALL,
                 LONGEST_NUMBER, LONGEST_WORD, self._seed, self._slots, self._letters, self._ends, self._n_words,
                 self._grows, row, n_values, values, ends,
             )  # fmt: skip
-            if row == len(parts):
+            if row == n_rows:
                 return values[:n_values], ends
             self._make_room()
 
@@ -214,14 +265,18 @@ class WordRows:
             self._pass_on()
 
     def _pass_on(self) -> None:
-        texts, self._texts, self._size = self._texts, [], 0
+        portion = self._numbers.portion(self._texts)
+        self._texts, self._size = [], 0
         if not self._beside:
-            self._take(self._numbers.rows(texts, self._max_tokens))
+            self._take(self._numbers.rows_of(portion, self._max_tokens))
             return
         if self._worker is None:
             self._worker = ThreadPoolExecutor(1)
+        # Either thread can do the packing: this one does it unless the other has nothing to do.
+        if self._waiting and not self._waiting[-1].done():
+            portion.pack()
         # One worker, so that the texts are numbered in their order.
-        self._waiting.append(self._worker.submit(self._numbers.rows, texts, self._max_tokens))
+        self._waiting.append(self._worker.submit(self._numbers.rows_of, portion, self._max_tokens))
         while len(self._waiting) > _MOST_WAITING:
             self._take(self._waiting.popleft().result())
 
