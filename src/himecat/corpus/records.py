@@ -150,7 +150,10 @@ def _rows(prefix: str, batches: Iterable[list[dict[str, Any]]], plain: bool = Fa
 def _arrow_rows(batch: Any) -> list[dict[str, Any]]:
     """The rows of an Arrow batch with the fields that hold a value, as plain Python objects."""
     names = batch.schema.names
-    rows = zip(*map(_arrow_values, batch.columns), strict=True)
+    columns = [_arrow_values(column) for column in batch.columns]
+    rows = zip(*columns, strict=True)
+    if not any(None in column for column in columns):
+        return [dict(zip(names, row, strict=True)) for row in rows]
     return [
         {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows
     ]
