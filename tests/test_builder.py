@@ -236,3 +236,16 @@ def test_a_file_that_is_cut_short_is_an_error_even_where_bad_documents_are_skipp
 
 def test_a_plain_text_is_the_text_whatever_the_fields_are_called() -> None:
     assert load_corpus(["a hen"], Fields(text=("title", "body"))).corpus.words.names == ("a", "hen")
+
+
+def test_renumbering_is_the_same_compiled_and_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join(f"w{number}" for number in rng.zipf(1.4, size)) for size in rng.integers(0, 9, 300)]
+    texts = [text or "w1" for text in texts]
+    plain = builder.load_corpus(texts, builder.Fields(), min_count=2).corpus
+    monkeypatch.setattr(builder, "_COMPILED_FROM", 0)
+    compiled = builder.load_corpus(texts, builder.Fields(), min_count=2).corpus
+    assert compiled.words.names == plain.words.names
+    assert compiled.tokens.values.tolist() == plain.tokens.values.tolist()
+    assert compiled.tokens.offsets.tolist() == plain.tokens.offsets.tolist()
+    assert (np.diff(plain.words.counts) <= 0).all()

@@ -435,3 +435,54 @@ def test_csv_written_by_the_standard_library_comes_back(
     records, problems = read(path)
     assert problems == []
     assert [record.fields for record in records] == [{"text": text} for text in texts]
+
+
+@pytest.mark.parametrize("number", ["18446744073709551616", "-9223372036854775809", "1" * 30, "9" * 19])
+def test_large_whole_numbers_keep_their_digits(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "docs.jsonl"
+    path.write_text(f'{{"id": {number}, "text": "a"}}\n')
+    (record,) = iter_records(path, Problems())
+    assert record.fields == {"id": int(number), "text": "a"}
+    assert type(record.fields["id"]) is int
+
+
+def test_what_only_the_slower_reader_takes_is_read_as_before(tmp_path: Path) -> None:
+    lines = [
+        '{"text": "a", "score": NaN, "rank": -Infinity}',
+        '{"text": "a", "score": 0.5, "tags": null}',
+        '{"text": "a", "text": "b"}',
+        '{"text": "\\ud83d"}',
+        " \t\u00a0",
+        '{"text": "a", "score": 1e400}',
+        '{"text": "a", "deep": ' + "[" * 1100 + "]" * 1100 + "}",
+        "[1]",
+        '{"text": "a",}',
+    ]
+    path = tmp_path / "docs.jsonl"
+    path.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
+    problems = Problems()
+    found = [record.fields for record in iter_records(path, problems)]
+    assert found[:4] == [
+        {"text": "a", "rank": float("-inf")},
+        {"text": "a", "score": 0.5},
+        {"text": "b"},
+        {"text": "\ud83d"},
+    ]
+    assert found[4] == {"text": "a", "score": float("inf")}
+    assert found[6:] == [None, None]
+    assert [problem.place.rpartition(" ")[2] for problem in problems][-2:] == ["8", "9"]
+
+
+def test_slices_of_arrow_tables_with_gaps() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = [
+        {
+            "id": n,
+            "text": None if n % 7 == 3 else f"t{n}",
+            "tags": None if n % 5 == 0 else ["x", None, f"y{n}"][: n % 4],
+        }
+        for n in range(3000)
+    ]
+    wanted = [{name: value for name, value in row.items() if value is not None} for row in rows[100:2900]]
+    table = pyarrow.Table.from_pylist(rows).slice(100, 2800)
+    assert [record.fields for record in iter_records(table, Problems())] == wanted

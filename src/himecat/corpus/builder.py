@@ -19,12 +19,14 @@ from himecat.corpus.encoder import TextEncoder
 from himecat.corpus.encoder_cache import EncodedRows, VectorCache, open_cache
 from himecat.corpus.problems import Problems, Severity
 from himecat.corpus.records import Source
-from himecat.corpus.tokenizer import tokenize
+from himecat.corpus.word_numbers import WordNumbers, WordRows
 from himecat.errors import DataError, UsageError
 from himecat.progress import Progress
 
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
+# With this many the compiled loop has been loaded to find them, or is worth it.
+_COMPILED_FROM = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -101,22 +103,28 @@ class _GrowingRows:
         self._values.fromlist([numbers[name] for name in row])
         self._ends.append(len(self._values))
 
-    def finish(self, min_count: int) -> tuple[Vocabulary, Ragged]:
-        """Drop rare strings; number the others by falling count, then by name."""
+    def finish(self) -> tuple[Vocabulary, Ragged]:
         values = np.frombuffer(self._values, dtype=np.int32) if self._values else np.zeros(0, np.int32)
         names = list(self._numbers)
-        counts = np.zeros(len(names), dtype=np.int64)
-        # In blocks, because bincount makes a copy twice the size of its input.
-        for start in range(0, len(values), _BLOCK_VALUES):
-            counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=len(names))
         self._numbers.clear()
-        kept = np.flatnonzero(counts >= min_count).tolist()
-        kept.sort(key=lambda number: (-counts[number], names[number]))
-        order = np.array(kept, dtype=np.int64)
-        renumbered = np.full(len(names), -1, dtype=np.int32)
-        renumbered[order] = np.arange(len(order), dtype=np.int32)
-        vocabulary = Vocabulary(tuple(names[number] for number in kept), counts[order])
-        return vocabulary, _renumber(values, np.array(self._ends, dtype=np.int64), renumbered)
+        return _ranked(names, values, np.array(self._ends, dtype=np.int64), 1)
+
+
+def _ranked(
+    names: list[str], values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], min_count: int
+) -> tuple[Vocabulary, Ragged]:
+    """Drop rare strings; number the others by falling count, then by name."""
+    counts = np.zeros(len(names), dtype=np.int64)
+    # In blocks, because bincount makes a copy twice the size of its input.
+    for start in range(0, len(values), _BLOCK_VALUES):
+        counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=len(names))
+    by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
+    kept = np.array(by_name, dtype=np.int64)
+    kept = kept[np.argsort(-counts[kept], kind="stable")]
+    renumbered = np.full(len(names), -1, dtype=np.int32)
+    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+    vocabulary = Vocabulary(tuple(names[number] for number in kept.tolist()), counts[kept])
+    return vocabulary, _renumber(values, ends, renumbered)
 
 
 def _renumber(
@@ -124,6 +132,10 @@ def _renumber(
 ) -> Ragged:
     """Renumber in place, dropping what maps to -1; block by block, so that no second copy is needed."""
     offsets = np.zeros_like(ends)
+    if len(values) >= _COMPILED_FROM:
+        from himecat.corpus._kernels import renumber
+
+        return Ragged(values[: renumber(values, ends, renumbered, offsets)], offsets)
     written = 0
     for start in range(0, len(ends) - 1, _BLOCK_ROWS):
         bounds = ends[start : start + _BLOCK_ROWS + 1]
@@ -146,6 +158,7 @@ def load_corpus(
     skip_bad: bool = False,
     encoder: TextEncoder | None = None,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> LoadedCorpus:
     """Read a corpus in one pass, holding numbers and not texts.
 
@@ -167,6 +180,8 @@ def load_corpus(
         Fills `Corpus.encoded`; vectors known from an earlier time are taken from the cache beside the file.
     progress : Progress, optional
         Shows how far encoding has come.
+    threads : int, optional
+        With 1 nothing is done at the same time; the result is the same for any number.
 
     Raises
     ------
@@ -183,13 +198,14 @@ def load_corpus(
     _check_limits(max_tokens, min_count)
     problems = Problems() if problems is None else problems
     heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
-    words = _GrowingRows()
+    numbers = WordNumbers(grows=True)
     metadata = {kind: _GrowingRows() for kind in fields.metadata}
     ids: list[str] = []
     labels: dict[int, object] = {}
     places = Places()
     skipped: list[int] = []
     with ExitStack() as saving:
+        words = saving.enter_context(WordRows(numbers, max_tokens, threads))
         vectors: EncodedRows | None = None
         if encoder is not None:
             cache = saving.enter_context(open_cache(encoder, source, problems))
@@ -202,7 +218,7 @@ def load_corpus(
                 labels[len(ids)] = document.labels
             ids.append(document.id)
             places.append(document.place)
-            words.append(tokenize(document.text)[:max_tokens])
+            words.append(document.text)
             for kind, rows in metadata.items():
                 rows.append(document.metadata.get(kind, ()))
             if vectors is not None:
@@ -214,8 +230,9 @@ def load_corpus(
             found = "".join(f"\n{warning}" for warning in problems.of("warning"))
             raise DataError(f"There is no document to work with.{found}")
         encoded = None if vectors is None else vectors.finish()
-    vocabulary, tokens = words.finish(min_count)
-    columns = {kind: MetadataColumn(*rows.finish(1)) for kind, rows in metadata.items()}
+        values, ends = words.finish()
+    vocabulary, tokens = _ranked(numbers.names(), values, ends, min_count)
+    columns = {kind: MetadataColumn(*rows.finish()) for kind, rows in metadata.items()}
     corpus = Corpus(ids, vocabulary, tokens, columns, encoded)
     return LoadedCorpus(corpus, labels, places, skipped, problems)
 
@@ -268,6 +285,7 @@ def encode_documents(
     *,
     cache: VectorCache | None = None,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> Corpus:
     """Turn documents into rows of known words and metadata values; what is unknown is dropped.
 
@@ -283,20 +301,21 @@ def encode_documents(
     """
     _check_limits(max_tokens, 1)
     ids: list[str] = []
-    tokens = _KnownRows(words)
     columns = {kind: _KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
     vectors = None if encoder is None else EncodedRows(encoder, cache, progress)
-    for document in documents:
-        ids.append(document.id)
-        tokens.append(tokenize(document.text)[:max_tokens])
-        for kind, rows in columns.items():
-            rows.append(document.metadata.get(kind, ()))
-        if vectors is not None:
-            vectors.append(document.text)
+    with WordRows(words.numbers, max_tokens, threads) as tokens:
+        for document in documents:
+            ids.append(document.id)
+            tokens.append(document.text)
+            for kind, rows in columns.items():
+                rows.append(document.metadata.get(kind, ()))
+            if vectors is not None:
+                vectors.append(document.text)
+        values, ends = tokens.finish()
     return Corpus(
         ids,
         words,
-        tokens.finish(),
+        Ragged(values, ends),
         {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
         None if vectors is None else vectors.finish(),
     )
@@ -328,6 +347,7 @@ def iter_encoded(
     batch_size: int = 4096,
     encoder: TextEncoder | None = None,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> Iterator[tuple[list[Origin], Corpus]]:
     """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
 
@@ -353,7 +373,7 @@ def iter_encoded(
             origins: list[Origin] = []
             batch = noted(chain([first], islice(documents, batch_size - 1)), origins)
             corpus = encode_documents(
-                batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress
+                batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress, threads=threads
             )
             yield origins, corpus
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from himecat.corpus.word_numbers import WordNumbers
 
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
@@ -113,6 +117,13 @@ class Vocabulary:
     def index(self) -> dict[str, int]:
         """From a name to its id."""
         return {name: position for position, name in enumerate(self.names)}
+
+    @cached_property
+    def numbers(self) -> WordNumbers:
+        """From the words of texts to their ids."""
+        from himecat.corpus.word_numbers import WordNumbers
+
+        return WordNumbers(self.names)
 
     def ids_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
         """For every name here, its id in another vocabulary, or -1."""

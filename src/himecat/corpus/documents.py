@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import NamedTuple, overload
 
 from himecat.corpus.problems import Problems
 from himecat.corpus.records import Record, Source, iter_records
@@ -16,6 +16,7 @@ VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""
 
 _SHOWN_FIELDS = 8
+_LAST_NUMBER = 10**18
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,7 @@ class Fields:
             seen.add(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One checked document; where it is not `usable`, the reason is among the problems.
 
     Examples
@@ -95,9 +95,16 @@ class Places(Sequence[str]):
         self._numbers = array("q")
         self._starts: list[int] = []
         self._prefixes: list[str] = []
+        self._next = ""
 
     def append(self, place: str) -> None:
         """Add the place of the next record."""
+        if place == self._next:
+            # Nearly always the number after the last one: then there is nothing to take apart.
+            number = self._numbers[-1] + 1
+            self._numbers.append(number)
+            self._next = f"{self._prefixes[-1]} {number + 1}"
+            return
         prefix, space, digits = place.rpartition(" ")
         number = int(digits) if digits.isdecimal() and len(digits) < 19 else -1
         if number < 0 or not space or str(number) != digits:
@@ -106,6 +113,7 @@ class Places(Sequence[str]):
             self._starts.append(len(self._numbers))
             self._prefixes.append(prefix)
         self._numbers.append(number)
+        self._next = f"{prefix} {number + 1}" if 0 <= number < _LAST_NUMBER else ""
 
     def __len__(self) -> int:
         """Count the places."""
@@ -139,6 +147,7 @@ def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterat
     ids = _Ids()
     missing_everywhere = set(fields.metadata)
     fields_seen: dict[str, None] = {}
+    plain_text = ("text",)
     for record in iter_records(source, problems):
         found = record.fields
         if found is None:
@@ -152,7 +161,7 @@ def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterat
         name, clash = ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
-        text = _text(found, ("text",) if record.plain else fields.text, wrong)
+        text = _text(found, plain_text if record.plain else fields.text, wrong)
         metadata = _metadata(record, found, fields.metadata, wrong)
         for message in wrong:
             problems.error(record.place, message)
@@ -223,11 +232,16 @@ def _identity(value: object, field: str, wrong: list[str]) -> str | None:
             f"the id in the field {field!r} is {_described(value)}: make it a string or a whole number."
         )
         return None
-    _check_characters(value, field, wrong)
+    if not value.isascii():
+        _check_characters(value, field, wrong)
     return value
 
 
 def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -> str:
+    if len(names) == 1:
+        only = found.get(names[0])
+        if type(only) is str and only.isascii() and only and not only.isspace():
+            return only
     present = [name for name in names if name in found]
     if not present:
         wanted = " or ".join(repr(name) for name in names)
@@ -260,8 +274,12 @@ def _metadata(
         elif not isinstance(value, list | tuple):
             wrong.append(_not_strings(name, _described(value)))
             continue
-        values: dict[str, None] = {}
-        for part in value:
+        try:
+            plain = all(map(str.isascii, value))
+        except TypeError:
+            plain = False
+        values: dict[str, None] = dict.fromkeys(map(str.strip, value)) if plain else {}
+        for part in () if plain else value:
             if isinstance(part, str):
                 values[part.strip()] = None
                 _check_characters(part, name, wrong)
@@ -275,8 +293,9 @@ def _metadata(
 
 
 def _labels(value: object) -> object | None:
-    empty = value is None or (isinstance(value, str) and not value.strip()) or value in ([], ())
-    return None if empty else value
+    if value is None or value in ([], ()) or (isinstance(value, str) and not value.strip()):
+        return None
+    return value
 
 
 def _not_strings(name: str, found: str) -> str:

@@ -8,7 +8,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from himecat.errors import DataError, MissingExtraError
 
@@ -71,7 +71,7 @@ def open_file(path: str) -> io.BufferedReader:
     himecat.errors.DataError: no-such-letters.csv: there is no such file.
     """
     try:
-        return open(path, "rb")
+        return cast(io.BufferedReader, open(path, "rb", buffering=_BUFFER_BYTES))
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file.") from None
     except PermissionError:

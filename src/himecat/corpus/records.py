@@ -10,11 +10,11 @@ import json
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from itertools import count, pairwise
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+import orjson
 
 from himecat.corpus.problems import Problems
 from himecat.corpus.record_files import (
@@ -41,11 +41,13 @@ Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 _BATCH_ROWS = 1024
 # Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
 _LONGEST_CSV_FIELD = 1 << 27
-_UNREADABLE = object()
+_ARROW_TEXTS = {"string", "large_string"}
+_ARROW_LISTS = {f"{kind}<{name}: string>" for kind in ("list", "large_list") for name in ("item", "element")}
+_LOOK_TWICE = {float, type(None)}
+_LARGE = 2.0**63
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One document as it was found; `fields` is None where it could not be read.
 
     In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`.
@@ -131,18 +133,48 @@ def _table_batches(source: Any) -> Iterator[list[dict[str, Any]]] | None:
         elif "pyarrow.RecordBatchReader" not in bases:
             source = source.to_batches()
         return (
-            batch.slice(start, _BATCH_ROWS).to_pylist()
+            _arrow_rows(batch.slice(start, _BATCH_ROWS))
             for batch in source
             for start in range(0, batch.num_rows, _BATCH_ROWS)
         )
     return None
 
 
-def _rows(prefix: str, batches: Iterable[list[dict[str, Any]]]) -> Iterator[Record]:
+def _rows(prefix: str, batches: Iterable[list[dict[str, Any]]], plain: bool = False) -> Iterator[Record]:
     number = count()
     for batch in batches:
         for row in batch:
-            yield Record(f"{prefix}row {next(number)}", _present(row))
+            yield Record(f"{prefix}row {next(number)}", row if plain else _present(row))
+
+
+def _arrow_rows(batch: Any) -> list[dict[str, Any]]:
+    """The rows of an Arrow batch with the fields that hold a value, as plain Python objects."""
+    names = batch.schema.names
+    columns = [_arrow_values(column) for column in batch.columns]
+    rows = zip(*columns, strict=True)
+    if not any(None in column for column in columns):
+        return [dict(zip(names, row, strict=True)) for row in rows]
+    return [
+        {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows
+    ]
+
+
+def _arrow_values(column: Any) -> list[Any]:
+    """The values of an Arrow column; texts and lists of texts, the usual ones, without an object for each step."""
+    kind = str(column.type)
+    if kind in _ARROW_TEXTS:
+        return list(column.to_numpy(zero_copy_only=False))
+    if kind in _ARROW_LISTS:
+        ends = column.offsets.to_pylist()
+        # A slice of a larger table still has all the values of that table behind it.
+        first, here = ends[0], column.values.slice(ends[0], ends[-1] - ends[0])
+        texts = list(here.to_numpy(zero_copy_only=False))
+        lists = [texts[start - first : end - first] for start, end in pairwise(ends)]
+        if column.null_count:
+            valid = column.is_valid().to_pylist()
+            return [part if known else None for part, known in zip(lists, valid, strict=True)]
+        return lists
+    return [_plain(value) for value in column.to_pylist()]
 
 
 def _present(fields: Mapping[Any, Any]) -> dict[str, Any]:
@@ -204,43 +236,68 @@ def _json_records(
     stream: io.BufferedReader, path: str, may_be_array: bool, problems: Problems
 ) -> Iterator[Record]:
     start = check_start(stream).removeprefix(codecs.BOM_UTF8)
-    if may_be_array and start.lstrip().startswith(b"["):
-        objects: Iterable[tuple[str, Any]] = (
-            (f"{path} document {position}", item) for position, item in enumerate(_json_array(stream))
+    if not (may_be_array and start.lstrip().startswith(b"[")):
+        yield from _json_lines(stream, path, problems)
+        return
+    for position, item in enumerate(_json_array(stream)):
+        yield _json_record(f"{path} document {position}", item, problems)
+
+
+def _json_record(place: str, item: Any, problems: Problems) -> Record:
+    if isinstance(item, dict):
+        # A value that differs from itself is JSON's NaN, which stands for a missing value.
+        return Record(
+            place, {name: value for name, value in item.items() if value is not None and value == value}
         )
-    else:
-        objects = _json_lines(stream, path, problems)
-    for place, item in objects:
-        if isinstance(item, dict):
-            # A value that differs from itself is JSON's NaN, which stands for a missing value.
-            fields = {name: value for name, value in item.items() if value is not None and value == value}
-            yield Record(place, fields)
-        else:
-            if item is not _UNREADABLE:
-                problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
-            yield Record(place, None)
+    problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
+    return Record(place, None)
 
 
-def _json_lines(stream: BinaryIO, path: str, problems: Problems) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(stream, start=1):
+def _json_lines(stream: BinaryIO, path: str, problems: Problems) -> Iterator[Record]:
+    number = 0
+    for line in stream:
+        number += 1
         place = f"{path} line {number}"
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            if text.isspace() or not text:
-                continue
-            yield place, json.loads(text)
-            continue
-        except UnicodeDecodeError as error:
-            found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
-            problems.error(place, f"{found}: save the file as UTF-8.")
-        except json.JSONDecodeError as error:
-            # Not `colno`, which for what is missing at the end counts from behind the line break.
-            column = min(error.pos, len(text.rstrip())) + 1
-            found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
-            problems.error(place, f"{found}: every line must be one JSON object.")
-        except (RecursionError, ValueError) as error:
-            problems.error(place, f"this JSON cannot be read ({error}).")
-        yield place, _UNREADABLE
+            item = orjson.loads(line)
+            if type(item) is dict:
+                kinds = set(map(type, item.values()))
+                if not kinds & _LOOK_TWICE:
+                    yield Record(place, item)
+                    continue
+                # Whole numbers of more than 64 bits come as floats, and an id must keep all its digits.
+                if float not in kinds or not any(
+                    type(value) is float and abs(value) >= _LARGE for value in item.values()
+                ):
+                    yield _json_record(place, item, problems)
+                    continue
+        except ValueError:
+            pass
+        # What is not plain JSON (NaN, half a surrogate pair, deep nesting, broken lines) is left to the slower
+        # reader, which takes more and knows the place of a fault.
+        record = _careful_line(line, place, number == 1, problems)
+        if record is not None:
+            yield record
+
+
+def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> Record | None:
+    """The record of a line; None where the line is blank."""
+    try:
+        text = line.decode("utf-8-sig" if first else "utf-8")
+        if text.isspace() or not text:
+            return None
+        return _json_record(place, json.loads(text), problems)
+    except UnicodeDecodeError as error:
+        found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
+        problems.error(place, f"{found}: save the file as UTF-8.")
+    except json.JSONDecodeError as error:
+        # Not `colno`, which for what is missing at the end counts from behind the line break.
+        column = min(error.pos, len(text.rstrip())) + 1
+        found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
+        problems.error(place, f"{found}: every line must be one JSON object.")
+    except (RecursionError, ValueError) as error:
+        problems.error(place, f"this JSON cannot be read ({error}).")
+    return Record(place, None)
 
 
 def _json_array(stream: BinaryIO) -> list[Any]:
@@ -313,7 +370,7 @@ def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
         file = ParquetFile(stream)
         _check_names(path, file.schema_arrow.names)
         batches = file.iter_batches(batch_size=_BATCH_ROWS)
-        yield from _rows(f"{path} ", (batch.to_pylist() for batch in batches))
+        yield from _rows(f"{path} ", map(_arrow_rows, batches), plain=True)
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+import sys
 import unicodedata
 from collections.abc import Callable
 from functools import cache
+
+import numpy as np
+import numpy.typing as npt
 
 TOKENIZER_NAME = "words-1"
 """Stored with a model, so that a model keeps the words it was trained on when the rules below change."""
@@ -44,10 +48,14 @@ _ascii_words = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++){0,3}+").findall
 
 
 @cache
+def _marks() -> str:
+    return "".join(chr(code) for code in range(0x300, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
+
+
+@cache
 def _unicode_words() -> Callable[[str], list[str]]:
     """Compile the pattern for any script; `\\w` alone would cut words at the vowel signs of many scripts."""
-    marks = "".join(chr(code) for code in range(0x300, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
-    run = rf"\w[\w{marks}]*+"
+    run = rf"\w[\w{_marks()}]*+"
     return re.compile(rf"[a-z](?:\+\+|#(?!\w))|{run}(?:-{run}){{0,3}}+").findall
 
 
@@ -70,7 +78,10 @@ def _without_markup(text: str) -> str:
 
 def _normalised(text: str) -> str:
     """One spelling for what looks the same: composed accents, ligatures, wide letters, typographic signs."""
-    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    composed = unicodedata.normalize("NFKC", text)
+    text = composed.lower()
+    if text != composed:
+        text = unicodedata.normalize("NFKC", text)
     text = text.replace("\u2019", "'").replace("\u2010", "-").replace("\u00ad", "")
     return _IDEOGRAPH.sub(r" \g<0> ", text)
 
@@ -103,3 +114,51 @@ def tokenize(text: str) -> list[str]:
         for word in find(text)
         if len(word) <= LONGEST_NUMBER or word.isalpha() or (_LETTER(word) and len(word) <= LONGEST_WORD)
     ]
+
+
+def prepared(text: str) -> tuple[str, bool]:
+    """A text without markup and in one spelling, as the compiled loop takes it.
+
+    That leaves to the loop: lower case in ASCII, contractions, underscores, and finding the words. True beside
+    the text says that even this is done, and the words only stand there with a space between them.
+
+    Examples
+    --------
+    >>> prepared("The author's <b>Poincar\\\\'e</b>"), prepared("Fox_A & B.")
+    (("the author's  poincaré ", False), ('fox_a & b.', False))
+    """
+    marked = "\\" in text or "&" in text or "<" in text or "://" in text
+    if not marked and text.isascii():
+        return text, False
+    ready = _without_markup(text.lower())
+    if not ready.isascii():
+        return _normalised(ready), False
+    if "&" in text and ready != ready.lower():
+        # An entity such as &#65; gave a capital letter, which separates words here as it does in `tokenize`.
+        return " ".join(tokenize(text)), True
+    return ready, False
+
+
+WORD, EXTENDS, LETTER, ALPHA = 1, 2, 4, 8
+"""What a character can be: part of a word, a mark that continues one, a letter, and a letter by `isalpha`."""
+
+
+@cache
+def character_classes(end: int = sys.maxunicode + 1) -> npt.NDArray[np.uint8]:
+    """For every character below the code `end`, what it can be, as bits.
+
+    Examples
+    --------
+    >>> classes = character_classes(128)
+    >>> int(classes[ord("a")]), int(classes[ord("7")]), int(classes[ord("-")])
+    (13, 1, 0)
+    """
+    codes = np.arange(end, dtype="<u4")
+    characters = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    classes = np.zeros(end, dtype=np.uint8)
+    for bit, pattern in ((WORD, r"\w+"), (EXTENDS, f"[{_marks()}]+"), (LETTER, r"[^\W\d_]+")):
+        for run in re.finditer(pattern, characters):
+            classes[run.start() : run.end()] |= bit
+    words = np.flatnonzero(classes & WORD)
+    classes[words[[characters[code].isalpha() for code in words.tolist()]]] |= ALPHA
+    return classes
