@@ -37,6 +37,9 @@ _FEWEST = 8
 # Entries of the table that negatives are drawn from, degree^0.75 of them per document.
 _TABLE = 1 << 14
 
+# Fewer numbers than this are merged before threads would have started.
+_WORTH_THREADS = 1 << 20
+
 # Streams of randomness, one per purpose.
 _START, _SHUFFLE, _STEPS = 1, 2, 3
 
@@ -353,8 +356,10 @@ def _train_block(
 
 def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
     """Add up what the shards changed, as if their steps had been taken one after the other."""
-    bounds = np.linspace(0, len(anchors), len(copies) + 1).astype(np.int64).tolist()
-    run_all(
-        [partial(_kernels.merge_rows, anchors, copies, first, last) for first, last in pairwise(bounds)],
-        threads,
-    )
+    n_parts = len(copies) if anchors.size > _WORTH_THREADS else 1
+    bounds = np.linspace(0, len(anchors), n_parts + 1).astype(np.int64).tolist()
+    jobs = [partial(_kernels.merge_rows, anchors, copies, first, last) for first, last in pairwise(bounds)]
+    if n_parts == 1:
+        jobs[0]()
+    else:
+        run_all(jobs, threads)
