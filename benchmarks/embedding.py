@@ -251,7 +251,8 @@ def show(found: Figures) -> None:
     for row in found["rows"]:
         print(
             f"  {row['side']:<16} {row['threads']} threads: "
-            f"{row['pairs_per_cpu_second'] / 1e6:6.2f} M pairs per CPU-s, {row['pairs_per_second'] / 1e6:6.2f} per s; {row['cpu_seconds']:.1f} CPU-s, "
+            f"{row['pairs_per_cpu_second'] / 1e6:6.2f} M pairs per CPU-s, "
+            f"{row['pairs_per_second'] / 1e6:6.2f} per s; {row['cpu_seconds']:.1f} CPU-s, "
             f"{row['wall_seconds']:.1f} s, {row['peak_mb']:.0f} MB"
         )
     for side, ratios in found["ratios"].items():
