@@ -81,6 +81,44 @@ def test_an_update_is_the_one_of_the_twin(
     np.testing.assert_allclose(targets, plain_targets, atol=5e-6)
 
 
+@few
+@given(
+    p=st.sampled_from([8, 16, 24, 104]),
+    n_targets=st.integers(6, 9),
+    margin=st.floats(0.05, 2.0),
+    rate=st.floats(0.001, 1.0),
+    scaled=st.booleans(),
+    likeness=st.sampled_from([0.0, 1.0, 3.0]),
+    seed=seeds,
+)
+def test_an_update_of_five_negatives_is_the_one_of_the_twin(
+    p: int, n_targets: int, margin: float, rate: float, scaled: bool, likeness: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    # With some likeness the cosines are far from 0: some negatives are in place and others are not.
+    rows = rng.standard_normal((n_targets + 3, p)) + likeness * rng.standard_normal(p)
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    anchors, targets = rows[:3].copy(), rows[3:].copy()
+    a, (t, *negatives) = int(rng.integers(3)), rng.permutation(n_targets)[:6].tolist()
+    plain_anchors, plain_targets = anchors.astype(np.float64), targets.astype(np.float64)
+    gaps = plain_anchors[a] @ plain_targets[t] - plain_targets[negatives] @ plain_anchors[a] - margin
+    # At the kink of the hinge, rounding decides.
+    assume(np.abs(gaps).min() > 1e-5)
+    expected = _reference.update_pair(plain_anchors, a, plain_targets, t, negatives, margin, rate, scaled)
+    size = p * 4
+    found = _kernels.update_five(
+        anchors.ctypes.data + a * size,
+        *(targets.ctypes.data + row * size for row in (t, *negatives)),
+        p,
+        np.float32(margin),
+        np.float32(rate),
+        scaled,
+    )
+    assert found == pytest.approx(expected, abs=3e-6)
+    np.testing.assert_allclose(anchors, plain_anchors, atol=5e-6)
+    np.testing.assert_allclose(targets, plain_targets, atol=5e-6)
+
+
 def test_an_update_of_two_labels_works_in_one_array() -> None:
     rng = np.random.default_rng(0)
     labels = unit_rows(rng, 5, 8)
@@ -217,13 +255,13 @@ def random_block(
 
 @few
 @given(
-    p=st.integers(2, 20),
-    n_labels=st.integers(1, 6),
+    p=st.integers(2, 20) | st.sampled_from([8, 16, 24]),
+    n_labels=st.integers(1, 6) | st.just(30),
     n_words=sizes,
-    n_documents=sizes,
+    n_documents=sizes | st.just(30),
     counts=st.lists(st.integers(0, 5), min_size=1, max_size=4),
     with_hierarchy=st.booleans(),
-    n_negatives=st.integers(1, 6),
+    n_negatives=st.integers(1, 6) | st.just(5),
     margin=st.floats(0.05, 1.0),
     scaled=st.booleans(),
     seed=seeds,
@@ -246,10 +284,11 @@ def test_a_block_is_trained_as_by_the_twin(
     )
     children = np.arange(1, n_labels, dtype=np.int32)
     parents = np.array([rng.integers(child) for child in children], dtype=np.int32)
-    table = rng.integers(n_documents, size=7).astype(np.int32)
+    table = rng.integers(n_documents, size=max(7, n_documents)).astype(np.int32)
     margins = np.linspace(margin, margin / 2, len(counts) + 1).astype(np.float32)
     totals, plain_totals = np.zeros((len(counts) + 1, 2)), np.zeros((len(counts) + 1, 2))
     plain_anchors, plain_block = anchors.astype(np.float64), block.astype(np.float64)
+    # More steps than are drawn at once.
     rate, rate_drop, n_steps = 0.1, 0.004, 20
     _reference.train_block(
         plain_anchors,
@@ -302,6 +341,21 @@ def test_vectors_stay_on_the_sphere(p: int, n_documents: int, n_words: int, scal
     assert (totals[:, 1] > 40_000).all()
     for rows in (anchors, block):
         np.testing.assert_allclose(np.linalg.norm(rows.astype(np.float64), axis=1), 1.0, atol=1e-6)
+
+
+@few
+@given(n_copies=st.integers(1, 4), n_rows=sizes, p=st.integers(2, 20), seed=seeds)
+def test_copies_are_merged_as_by_the_twin(n_copies: int, n_rows: int, p: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    anchors = unit_rows(rng, n_rows, p)
+    copies = np.stack([unit_rows(rng, n_rows, p) for _ in range(n_copies)])
+    copies = anchors + np.float32(0.2) * (copies - anchors)
+    expected = _reference.merge_rows(anchors.astype(np.float64), copies.astype(np.float64))
+    before = anchors.copy()
+    _kernels.merge_rows(anchors, copies, 1, n_rows)
+    np.testing.assert_array_equal(anchors[:1], before[:1])
+    _kernels.merge_rows(anchors, copies, 0, 1)
+    np.testing.assert_allclose(anchors, expected, atol=5e-6)
 
 
 # -- the maximum over time -----------------------------------------------------------------------------

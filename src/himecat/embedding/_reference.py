@@ -174,3 +174,16 @@ def train_block(
                 update_pair(anchors, child, anchors, parent, drawn, margins[n_relations], alpha, scaled),
                 1.0,
             )
+
+
+def merge_rows(anchors: Array, copies: Array) -> Array:
+    """Do what the kernel `merge_rows` does to all rows; returns the merged ones.
+
+    Examples
+    --------
+    >>> before = np.array([[1.0, 0.0]])
+    >>> merge_rows(before, np.array([[[1.0, 1.0]], [[1.0, -1.0]]])).tolist()
+    [[1.0, 0.0]]
+    """
+    merged = anchors + (copies - anchors).sum(axis=0)
+    return np.asarray(merged / np.maximum(np.linalg.norm(merged, axis=1, keepdims=True), 1e-12))

@@ -12,6 +12,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +36,9 @@ _FEWEST_ROUNDS = 20
 _FEWEST = 8
 # Entries of the table that negatives are drawn from, degree^0.75 of them per document.
 _TABLE = 1 << 14
+
+# Fewer numbers than this are merged before threads would have started.
+_WORTH_THREADS = 1 << 20
 
 # Streams of randomness, one per purpose.
 _START, _SHUFFLE, _STEPS = 1, 2, 3
@@ -235,6 +240,7 @@ def learn_vectors(
     anchors = _random_unit(relations.n_anchors, dimension, rng)
     documents = _random_unit(relations.n_documents, dimension, rng)
     degrees = np.maximum(1, sum(pairs.lengths for pairs in relations.pairs)).astype(np.float64) ** 0.75
+    copies = np.empty((n_shards, *anchors.shape), np.float32) if n_shards > 1 else anchors[None]
     rounds: list[Round] = []
     for number in range(len(passes) - 1):
         began = time.perf_counter()
@@ -248,9 +254,11 @@ def learn_vectors(
             rates: npt.NDArray[np.float64] = rates,
             number: int = number,
             n_passes: int = n_passes,
-        ) -> Callable[[], tuple[FloatArray, npt.NDArray[np.float64]]]:
-            def job() -> tuple[FloatArray, npt.NDArray[np.float64]]:
-                own = anchors.copy() if n_shards > 1 else anchors
+        ) -> Callable[[], npt.NDArray[np.float64]]:
+            def job() -> npt.NDArray[np.float64]:
+                own = copies[shard]
+                if n_shards > 1:
+                    own[:] = anchors
                 totals = np.zeros((len(relations.names) + 1, 2))
                 falling = np.linspace(rates[0], rates[1], len(dealt[shard]) + 1)
                 for turn, rows in enumerate(dealt[shard]):
@@ -273,14 +281,14 @@ def learn_vectors(
                         advance,
                     )
                     documents[rows] = vectors
-                return own, totals
+                return totals
 
             return job
 
         parts = run_all([shard_job(shard) for shard in range(n_shards)], threads)
         if n_shards > 1:
-            _merge(anchors, [own for own, _ in parts])
-        totals = sum((part for _, part in parts), start=np.zeros((len(relations.names) + 1, 2)))
+            _merge(anchors, copies, threads)
+        totals = np.sum(parts, axis=0)
         names = (*relations.names, "hierarchy")
         rounds.append(
             Round(
@@ -346,10 +354,12 @@ def _train_block(
             advance(steps)
 
 
-def _merge(anchors: FloatArray, copies: list[FloatArray]) -> None:
+def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
     """Add up what the shards changed, as if their steps had been taken one after the other."""
-    before = anchors.copy()
-    for own in copies:
-        anchors += own
-        anchors -= before
-    _normalise(anchors)
+    n_parts = len(copies) if anchors.size > _WORTH_THREADS else 1
+    bounds = np.linspace(0, len(anchors), n_parts + 1).astype(np.int64).tolist()
+    jobs = [partial(_kernels.merge_rows, anchors, copies, first, last) for first, last in pairwise(bounds)]
+    if n_parts == 1:
+        jobs[0]()
+    else:
+        run_all(jobs, threads)

@@ -1,0 +1,254 @@
+"""Eight floats at a time, for loops that the compiler does not vectorise by itself.
+
+A step moves seven rows of two arrays at once. The compiler cannot know that these rows are not the same
+memory, so it would go through them one float at a time. `Lanes` says what it should do: a value of this type
+is one vector register, and `+`, `-` and `*` work on all lanes of it. The order of every sum is fixed by the
+code, so that it is the same on all processors. The functions can only be called from compiled code.
+
+Memory is given by address. An array that is handed to a function is counted in and out as one of its users,
+which takes as long as a tenth of a step.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+from numba.extending import models, register_model
+
+# Two registers of a processor without AVX, one with AVX, half of one with AVX-512.
+WIDTH = 8
+
+_FLOAT = ir.FloatType()
+_INT = ir.IntType(32)
+_VECTOR = ir.VectorType(_FLOAT, WIDTH)
+# A product may be fused with the sum it goes into.
+_FLAGS = ("contract", "nsz")
+
+Codegen = Callable[[Any, Any, Any, Sequence[Any]], Any]
+Typed = tuple[Any, Codegen]
+
+# numba's own types are in the way of calls from compiled code, where the first argument is left out.
+intrinsic: Callable[[Callable[..., Typed]], Any] = extending.intrinsic
+type_callable: Any = extending.type_callable
+lower_builtin: Any = extending.lower_builtin
+function_of: Any = cgutils.get_or_insert_function
+
+
+class Lanes(types.Type):
+    """The type of eight floats in a register.
+
+    Examples
+    --------
+    >>> lanes
+    Lanes
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="Lanes")
+
+
+lanes = Lanes()
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+
+
+def _pointer(builder: Any, address: Any, kind: Any) -> Any:
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def _constant(numbers: Sequence[float]) -> Any:
+    return ir.Constant(_VECTOR, list(numbers))
+
+
+def _shuffle(builder: Any, a: Any, b: Any, order: Sequence[int]) -> Any:
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INT, WIDTH), list(order)))
+
+
+@intrinsic
+def address_of(_: Any, array: Any) -> Typed:
+    """Where the first element of an array lies in memory; the caller keeps the array alive."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        start = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(start, ir.IntType(64))
+
+    return types.int64(array), codegen
+
+
+@intrinsic
+def load(_: Any, address: Any) -> Typed:
+    """Read eight floats; they need not be aligned."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        return builder.load(_pointer(builder, args[0], _VECTOR), align=4)
+
+    return lanes(types.int64), codegen
+
+
+@intrinsic
+def store(_: Any, address: Any, value: Any) -> Typed:
+    """Write eight floats."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        builder.store(args[1], _pointer(builder, args[0], _VECTOR), align=4)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, lanes), codegen
+
+
+@intrinsic
+def prefetch(_: Any, address: Any) -> Typed:
+    """Ask for the line of the cache at an address, which will be read and written soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        byte = ir.IntType(8)
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _INT, _INT, _INT])
+        function = function_of(builder.module, kind, "llvm.prefetch.p0")
+        # For writing, into all caches, as data.
+        options = [ir.Constant(_INT, option) for option in (1, 3, 1)]
+        builder.call(function, [_pointer(builder, args[0], byte), *options])
+        return context.get_dummy_value()
+
+    return types.none(types.int64), codegen
+
+
+@intrinsic
+def spread(_: Any, number: Any) -> Typed:
+    """The same number in all lanes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        nothing = ir.Constant(_VECTOR, ir.Undefined)
+        first = builder.insert_element(nothing, args[0], ir.Constant(_INT, 0))
+        return _shuffle(builder, first, nothing, [0] * WIDTH)
+
+    return lanes(types.float32), codegen
+
+
+@intrinsic
+def in_first_lane(_: Any, number: Any) -> Typed:
+    """A number in the first lane, zeros in the others."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        return builder.insert_element(_constant([0.0] * WIDTH), args[0], ir.Constant(_INT, 0))
+
+    return lanes(types.float32), codegen
+
+
+@intrinsic
+def lane(_: Any, value: Any, number: Any) -> Typed:
+    """The float in a lane."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return types.float32(lanes, types.int64), codegen
+
+
+@intrinsic
+def ones_from_1_to_5(_: Any) -> Typed:
+    """1 in the lanes 1 to 5, 0 in the others."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        return _constant([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+
+    return lanes(), codegen
+
+
+@intrinsic
+def is_negative(_: Any, value: Any) -> Typed:
+    """1 in the lanes that are below zero, 0 in the others."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        below = builder.fcmp_ordered("<", args[0], _constant([0.0] * WIDTH))
+        return builder.select(below, _constant([1.0] * WIDTH), _constant([0.0] * WIDTH))
+
+    return lanes(lanes), codegen
+
+
+@intrinsic
+def positive_part(_: Any, value: Any) -> Typed:
+    """The greater of each lane and 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        zero = _constant([0.0] * WIDTH)
+        return builder.select(builder.fcmp_ordered(">", args[0], zero), args[0], zero)
+
+    return lanes(lanes), codegen
+
+
+@intrinsic
+def inverse_root(_: Any, value: Any) -> Typed:
+    """1 / sqrt(x) of each lane, rounded as the standard says and not estimated."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        root = function_of(builder.module, kind, f"llvm.sqrt.v{WIDTH}f32")
+        return builder.fdiv(_constant([1.0] * WIDTH), builder.call(root, [args[0]]))
+
+    return lanes(lanes), codegen
+
+
+def _adjacent(builder: Any, a: Any, b: Any) -> Any:
+    """Sums of neighbouring lanes; each half of the result comes from the same half of both values."""
+    even = _shuffle(builder, a, b, [0, 2, 8, 10, 4, 6, 12, 14])
+    odd = _shuffle(builder, a, b, [1, 3, 9, 11, 5, 7, 13, 15])
+    return builder.fadd(even, odd, flags=_FLAGS)
+
+
+@intrinsic
+def totals(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
+    """The sums over the lanes of six values, in the first six lanes; the last two are 0."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        a, b, c, d, e, f = args
+        left = _adjacent(builder, _adjacent(builder, a, b), _adjacent(builder, c, d))
+        right = _adjacent(builder, _adjacent(builder, e, f), _constant([0.0] * WIDTH))
+        low = _shuffle(builder, left, right, [0, 1, 2, 3, 8, 9, 10, 11])
+        high = _shuffle(builder, left, right, [4, 5, 6, 7, 12, 13, 14, 15])
+        return builder.fadd(low, high, flags=_FLAGS)
+
+    return lanes(lanes, lanes, lanes, lanes, lanes, lanes), codegen
+
+
+@intrinsic
+def total(_: Any, value: Any) -> Typed:
+    """The sum over the lanes."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        found = args[0]
+        for half in (4, 2, 1):
+            order = [lane ^ half for lane in range(WIDTH)]
+            found = builder.fadd(found, _shuffle(builder, found, found, order), flags=_FLAGS)
+        return builder.extract_element(found, ir.Constant(_INT, 0))
+
+    return types.float32(lanes), codegen
+
+
+def _lanewise(symbol: Any, instruction: str) -> None:
+    """Let an operator work on two values of the type."""
+
+    def typed(_: Any) -> Callable[[Any, Any], Any]:
+        def kind(a, b):  # type: ignore[no-untyped-def]
+            return lanes if isinstance(a, Lanes) and isinstance(b, Lanes) else None
+
+        return kind
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        return getattr(builder, instruction)(args[0], args[1], flags=_FLAGS)
+
+    type_callable(symbol)(typed)
+    lower_builtin(symbol, Lanes, Lanes)(codegen)
+
+
+_lanewise(operator.add, "fadd")
+_lanewise(operator.sub, "fsub")
+_lanewise(operator.mul, "fmul")
