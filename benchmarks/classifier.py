@@ -206,7 +206,7 @@ def agree(work: Work, steps: int = 8) -> Figures:
     far = {"loss": 0.0, "gradient": 0.0, "probability": 0.0}
     for node, training in work.training.items():
         network = new_network(work, node)
-        gradient, velocity = Weights(*network.weights.sizes), np.float32(0.0)
+        gradient, velocity = Weights(*network.weights.sizes), np.zeros_like(network.weights.vector)
         batch_of = _Batches(training.documents, work.words, network, PAPER.batch_size)
         order = np.random.default_rng(node).permutation(len(training))
         expected = train_plain(work, node, steps)
