@@ -196,14 +196,34 @@ def place_plain(work: Work, node: int) -> npt.NDArray[np.float32]:
 # -- whether they agree --------------------------------------------------------------------------------
 
 
+def ties(responses: list[Any], lengths: npt.NDArray[np.int64], positions: npt.NDArray[np.int32]) -> int:
+    """Count the maxima that rounding decides: two windows respond alike, and each network takes another one."""
+    import torch
+
+    own = torch.from_numpy(positions.astype(np.int64)).clamp(min=0).split(PAPER.filter_maps, dim=1)
+    count = 0
+    for width, at, response in zip(PAPER.filter_widths, own, responses, strict=True):
+        last = torch.from_numpy(np.maximum(lengths - width, 0))
+        outside = torch.arange(response.shape[2])[None, :] > last[:, None]
+        largest, taken = response.masked_fill(outside[:, None, :], -torch.inf).max(dim=2)
+        alike = largest - response.gather(2, at[:, :, None])[:, :, 0] < 1e-6
+        count += int(((taken != at) & alike).sum())
+    return count
+
+
 def agree(work: Work, steps: int = 8) -> Figures:
-    """Largest differences of losses, gradients and probabilities; raises where they are more than rounding."""
+    """Largest differences of losses, gradients and probabilities; raises where they are more than rounding.
+
+    Where rounding decides which of two windows is the maximum, the gradient goes to other words. This happens
+    about once in a million maxima; gradients are compared in the batches without it.
+    """
     import torch
 
     from himecat.classify._plain import filters_by_width, plain_copy
 
     torch.set_num_threads(1)
     far = {"loss": 0.0, "gradient": 0.0, "probability": 0.0}
+    compared, tied = 0, 0
     for node, training in work.training.items():
         network = new_network(work, node)
         gradient, velocity = Weights(*network.weights.sizes), np.zeros_like(network.weights.vector)
@@ -214,6 +234,11 @@ def agree(work: Work, steps: int = 8) -> Figures:
             chosen = order[step * PAPER.batch_size : (step + 1) * PAPER.batch_size]
             targets = training.targets[chosen]
             plain = plain_copy(network, torch.from_numpy(work.words))
+            responses: list[Any] = []
+            for convolution in plain.convolutions:
+                convolution.register_forward_hook(
+                    lambda _, __, out, kept=responses: kept.append(out.detach())
+                )
             seen = network.forward(batch_of(chosen))
             slope = softmax(seen.scores)
             own = -np.log(slope[np.arange(len(chosen)), targets]).mean()
@@ -228,11 +253,15 @@ def agree(work: Work, steps: int = 8) -> Figures:
             by_width = filters_by_width(
                 torch.from_numpy(gradient.filters), PAPER.filter_widths, PAPER.filter_maps
             )
-            for found, convolution in zip(by_width.values(), plain.convolutions, strict=True):
-                wanted = convolution.weight.grad
-                assert isinstance(wanted, torch.Tensor)
-                apart = float((found - wanted).abs().max() / wanted.abs().max())
-                far["gradient"] = max(far["gradient"], apart)
+            compared += 1
+            if ties(responses, batch.lengths, seen.positions):
+                tied += 1
+            else:
+                for found, convolution in zip(by_width.values(), plain.convolutions, strict=True):
+                    wanted = convolution.weight.grad
+                    assert isinstance(wanted, torch.Tensor)
+                    apart = float((found - wanted).abs().max() / wanted.abs().max())
+                    far["gradient"] = max(far["gradient"], apart)
             velocity = PAPER.momentum * velocity + gradient.vector
             network.weights.vector -= PAPER.learning_rate * velocity
         few = Work(work.taxonomy, work.words, work.documents.take(np.arange(min(1024, len(work.documents)))),
@@ -243,7 +272,7 @@ def agree(work: Work, steps: int = 8) -> Figures:
         known = few.documents.lengths > 0
         apart_by = cnn.predict_proba(few.documents, few.words)[known] - place_plain(few, node)[known]
         far["probability"] = max(far["probability"], float(np.abs(apart_by).max()))
-    if far["loss"] > 1e-4 or far["gradient"] > 1e-3 or far["probability"] > 1e-5:
+    if far["loss"] > 1e-5 or far["gradient"] > 1e-5 or far["probability"] > 1e-5 or tied > compared / 4:
         raise AssertionError(f"The two networks differ by more than rounding: {far}.")
     one, two = (
         [cnn.state()[1]["filters"].tobytes() for cnn in train_ours(work, threads)] for threads in (1, 2)
