@@ -27,7 +27,7 @@ from himecat.classify import (
     training_set,
 )
 from himecat.classify._plain import filters_by_width, plain_copy
-from himecat.classify.kimcnn import KimCNN, KimNetwork
+from himecat.classify.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
 from himecat.corpus.columns import Ragged, Supervision
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import UsageError
@@ -72,66 +72,65 @@ RAGGED = Taxonomy.from_children({"a": {"x": {}, "y": {"deep": {}, "deeper": {}}}
 @few
 @given(
     widths=st.lists(st.integers(1, 6), min_size=1, max_size=4, unique=True).map(tuple),
-    maps=st.integers(1, 4),
+    maps=st.sampled_from([1, 3, 7, 8, 9, 20, 30]),
+    dimension=st.sampled_from([1, 5, 8, 11, 40]),
     lengths=st.lists(st.integers(0, 9), min_size=1, max_size=6),
     seed=st.integers(0, 2**16),
 )
 def test_the_network_is_the_textbook_network(
-    widths: tuple[int, ...], maps: int, lengths: list[int], seed: int
+    widths: tuple[int, ...], maps: int, dimension: int, lengths: list[int], seed: int
 ) -> None:
     """Outputs and gradients agree, for short documents, single words, no words and filters of width 1 too."""
     rng = np.random.default_rng(seed)
-    vectors = torch.from_numpy(unit_rows(7, 5, seed))
+    vectors = unit_rows(7, dimension, seed)
     words = rng.integers(7, size=sum(lengths)).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    network = KimNetwork(5, 3, widths, maps, 6, rng)
-    with torch.no_grad():
-        for bias in (network.bias, network.dense_bias, network.output_bias):
-            bias.copy_(torch.from_numpy(rng.uniform(-0.3, 0.5, bias.shape).astype(np.float32)))
-    plain = plain_copy(network, vectors)
-    scores, expected = network(vectors, words, offsets), plain(words, offsets)
-    torch.testing.assert_close(scores, expected, atol=1e-5, rtol=1e-5)
+    network = KimNetwork(dimension, 3, widths, maps, 6, rng)
+    for name in ("bias", "dense_bias", "output_bias"):
+        bias = network.weights.arrays[name]
+        bias[:] = rng.uniform(-0.3, 0.5, bias.shape)
+    plain = plain_copy(network, torch.from_numpy(vectors))
+    seen, expected = network.forward(Batch(vectors, words, offsets)), plain(words, offsets)
+    np.testing.assert_allclose(seen.scores, expected.detach().numpy(), atol=1e-5, rtol=1e-5)
 
-    weights = torch.from_numpy(rng.standard_normal(scores.shape).astype(np.float32))
-    (scores * weights).sum().backward()
-    (expected * weights).sum().backward()
+    slope = rng.standard_normal(seen.scores.shape).astype(np.float32)
+    gradient = Weights(*network.weights.sizes)
+    network.backward(seen, slope, gradient)
+    (expected * torch.from_numpy(slope)).sum().backward()
 
-    def compare(found: torch.Tensor | None, wanted: torch.Tensor | None) -> None:
-        assert found is not None
+    def compare(found: Float32 | torch.Tensor, wanted: torch.Tensor | None) -> None:
         assert wanted is not None
-        torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+        np.testing.assert_allclose(np.asarray(found), wanted.numpy(), atol=2e-5, rtol=1e-4)
 
-    assert network.filters.grad is not None
-    by_width = filters_by_width(network.filters.grad, widths, maps)
+    by_width = filters_by_width(torch.from_numpy(gradient.filters), widths, maps)
     for position, convolution in enumerate(plain.convolutions):
         compare(by_width[sorted(widths)[position]], convolution.weight.grad)  # type: ignore[arg-type]
-        assert network.bias.grad is not None
-        compare(network.bias.grad[position * maps : (position + 1) * maps], convolution.bias.grad)  # type: ignore[arg-type]
-    compare(network.dense.grad, None if plain.dense.weight.grad is None else plain.dense.weight.grad.T)
-    compare(network.dense_bias.grad, plain.dense.bias.grad)
-    compare(network.output.grad, None if plain.output.weight.grad is None else plain.output.weight.grad.T)
-    compare(network.output_bias.grad, plain.output.bias.grad)
+        compare(gradient.bias[position * maps : (position + 1) * maps], convolution.bias.grad)  # type: ignore[arg-type]
+    compare(gradient.dense.T, plain.dense.weight.grad)
+    compare(gradient.dense_bias, plain.dense.bias.grad)
+    compare(gradient.output.T, plain.output.weight.grad)
+    compare(gradient.output_bias, plain.output.bias.grad)
     assert plain.embedding.weight.grad is None
 
 
 def test_padding_never_wins_the_maximum() -> None:
     """Every response of the words is negative; the padding of the shorter document would give 0."""
     network = KimNetwork(2, 2, (2,), 1, 3, np.random.default_rng(0))
-    with torch.no_grad():
-        network.filters.fill_(-1.0)
-        network.bias.fill_(10.0)
-    vectors = torch.ones((1, 2))
+    network.weights.filters[:] = -1.0
+    network.weights.bias[:] = 10.0
     documents = Ragged.from_lists([[0, 0], [0, 0, 0, 0, 0]])
-    plain = plain_copy(network, vectors)
-    found = network(vectors, documents.values, documents.offsets)
-    torch.testing.assert_close(found[0], found[1])
-    torch.testing.assert_close(plain(documents.values, documents.offsets), found)
+    found = network.forward(Batch(np.ones((1, 2), np.float32), documents.values, documents.offsets)).scores
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+    plain = plain_copy(network, torch.ones((1, 2)))
+    np.testing.assert_allclose(
+        plain(documents.values, documents.offsets).detach().numpy(), found, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_filters_start_as_wide_as_their_own_fan_allows() -> None:
     widths, maps, p = (2, 5), 8, 30
     network = KimNetwork(p, 2, widths, maps, 4, np.random.default_rng(0))
-    for width, weight in filters_by_width(network.filters.detach(), widths, maps).items():
+    for width, weight in filters_by_width(torch.from_numpy(network.weights.filters), widths, maps).items():
         limit = math.sqrt(6 / (width * p + width * maps))
         assert 0.9 * limit < float(weight.abs().max()) <= limit
 
@@ -225,9 +224,9 @@ def test_a_small_training_set_is_passed_over_more_often(monkeypatch: pytest.Monk
     batches: list[int] = []
     forward = KimNetwork.forward
 
-    def counted(network: KimNetwork, *arguments: Any) -> torch.Tensor:
-        batches.append(len(arguments[2]) - 1)
-        return forward(network, *arguments)
+    def counted(network: KimNetwork, batch: Batch) -> Pass:
+        batches.append(len(batch.offsets) - 1)
+        return forward(network, batch)
 
     monkeypatch.setattr(KimNetwork, "forward", counted)
     # 40 documents are 3 batches: 4 passes are 12 steps, and 14 steps are 5 whole passes.
@@ -271,6 +270,48 @@ def test_many_documents_are_scored_as_one_by_one(monkeypatch: pytest.MonkeyPatch
     whole = cnn.predict_proba(training.documents, words)
     monkeypatch.setattr("himecat.classify.kimcnn._PREDICT_BATCH", 7)
     np.testing.assert_allclose(cnn.predict_proba(training.documents, words), whole, atol=1e-6)
+
+
+def test_training_takes_the_steps_of_the_textbook() -> None:
+    """Stochastic gradient descent with momentum on the mean cross-entropy, as PyTorch has it."""
+    training, words = two_topics()
+    cnn = KimCNN(epochs=3, batch_size=16, maps=9)
+    cnn.fit(training, words, seed=4)
+    rng = np.random.default_rng(4)
+    plain = plain_copy(KimNetwork(8, 2, cnn.widths, 9, cnn.hidden, rng), torch.from_numpy(words))
+    learned = [weight for weight in plain.parameters() if weight.requires_grad]
+    optimiser = torch.optim.SGD(learned, lr=cnn.rate, momentum=cnn.momentum)
+    for _ in range(cnn.epochs):
+        order = rng.permutation(len(training))
+        for start in range(0, len(order), cnn.batch_size):
+            chosen = order[start : start + cnn.batch_size]
+            batch = training.documents.take(chosen)
+            optimiser.zero_grad()
+            scores = plain(batch.values, batch.offsets)
+            torch.nn.functional.cross_entropy(scores, torch.from_numpy(training.targets[chosen])).backward()
+            optimiser.step()
+    assert cnn.network is not None
+    wanted = plain_copy(cnn.network, torch.from_numpy(words))
+    for found, expected in zip(plain.parameters(), wanted.parameters(), strict=True):
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_an_unknown_word_is_an_error_and_not_a_crash() -> None:
+    training, words = two_topics()
+    cnn = KimCNN(epochs=1, maps=3)
+    cnn.fit(training, words, seed=0)
+    for unknown in (-1, len(words)):
+        with pytest.raises(UsageError, match="word ids outside 0 to 9"):
+            cnn.predict_proba(Ragged.from_lists([[0], [unknown]]), words)
+
+
+def test_weights_of_another_shape_are_refused() -> None:
+    training, words = two_topics()
+    cnn = KimCNN(epochs=1, maps=3)
+    cnn.fit(training, words, seed=0)
+    settings, arrays = cnn.state()
+    with pytest.raises(ValueError, match=r"'bias' should have the shape \(12,\), not \(1,\)"):
+        KimCNN.from_state(settings, {**arrays, "bias": arrays["bias"][:1]})
 
 
 # -- what is trained on --------------------------------------------------------------------------------

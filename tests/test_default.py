@@ -161,7 +161,6 @@ def test_metadata_that_say_something_help() -> None:
 
 
 def test_the_papers_way_is_still_there() -> None:
-    pytest.importorskip("torch")
     from himecat.classify.kimcnn import KimCNN
 
     documents = DOCUMENTS[:300]

@@ -276,7 +276,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "no weights": (lambda d, a: a.pop("classifier/0/filters"), "classifier/0/filters"),
     "weights of another shape": (
         lambda d, a: a.update({"classifier/0/dense": a["classifier/0/dense"][1:]}),
-        "size mismatch for dense",
+        "'dense' should have the shape (12, 5)",
     ),
     "one child too many": (
         lambda d, a: a.update(

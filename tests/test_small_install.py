@@ -1,4 +1,4 @@
-"""Without PyTorch everything works but the Kim-CNN, and that says what to install."""
+"""Without PyTorch everything works but a sentence encoder."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ import textwrap
 import tomllib
 from pathlib import Path
 
-import pytest
-
-from himecat.classify import classifier_class, registry
-from himecat.errors import UsageError
-
 ROOT = Path(__file__).parents[1]
-NEEDS_PYTORCH = 'The classifier \'kim-cnn\' (preset "paper") needs PyTorch: pip install "himecat[cnn]".'
 
 WITHOUT_PYTORCH = """
 import sys
@@ -41,7 +35,7 @@ def without_pytorch(program: str) -> str:
     return done.stdout
 
 
-def test_every_module_but_those_of_the_network_can_be_imported() -> None:
+def test_every_module_but_the_tests_own_network_can_be_imported() -> None:
     printed = without_pytorch(
         """
         import importlib, pkgutil
@@ -55,7 +49,7 @@ def test_every_module_but_those_of_the_network_can_be_imported() -> None:
                 print(module.name, error.name)
         """
     )
-    assert printed.splitlines() == ["himecat.classify._plain torch", "himecat.classify.kimcnn torch"]
+    assert printed.splitlines() == ["himecat.classify._plain torch"]
 
 
 def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
@@ -73,54 +67,18 @@ def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
     assert printed.splitlines() == ["[('sport',), ('politics',)]", "False"]
 
 
-def test_the_network_says_what_to_install() -> None:
-    printed = without_pytorch(
-        """
-        from himecat.classify import classifier_class
-        from himecat.errors import UsageError
-        try:
-            classifier_class("kim-cnn")
-        except UsageError as error:
-            print(error)
-        """
-    )
-    assert printed == NEEDS_PYTORCH + "\n"
-
-
-def test_the_command_line_says_it_too(tmp_path: Path) -> None:
-    documents = tmp_path / "documents.jsonl"
-    documents.write_text(
-        '{"text": "a goal", "labels": "sport"}\n{"text": "a law", "labels": "politics"}\n' * 5
-    )
+def test_the_papers_way_needs_no_pytorch_either(tmp_path: Path) -> None:
     printed = without_pytorch(
         f"""
-        from himecat.cli import main
-        sys.argv = ["himecat", "fit", {str(documents)!r}, "--preset", "paper", "-o", {str(tmp_path / "model")!r}]
-        sys.stderr = sys.stdout
-        try:
-            main()
-        except SystemExit as ended:
-            print("exit code", ended.code)
+        from himecat import HiMeCat
+        documents = ["a late goal", "goal in the match", "the new law", "a law was passed"] * 3
+        labels = ["sport", None, "politics", None] * 3
+        model = HiMeCat(preset="paper", min_count=1, dimension=8, samples=5_000, beta=5, epochs=2, threads=1)
+        model.fit(documents, labels).save({str(tmp_path / "model")!r})
+        print(HiMeCat.load({str(tmp_path / "model")!r}).predict_proba(["goal", "law"]).shape)
         """
     )
-    assert NEEDS_PYTORCH in " ".join(printed.split())
-    assert "exit code 2" in printed
-    assert "Traceback" not in printed
-    assert not (tmp_path / "model").exists()
-
-
-def test_a_pytorch_that_is_broken_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-            if name == "himecat.classify.kimcnn":
-                raise ImportError("libtorch.so: cannot open shared object file", name="torch._C")
-
-    monkeypatch.setattr(registry, "_registered", {})
-    monkeypatch.delitem(sys.modules, "himecat.classify.kimcnn", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
-    with pytest.raises(ImportError, match="cannot open shared object") as raised:
-        classifier_class("kim-cnn")
-    assert not isinstance(raised.value, UsageError)
+    assert printed.splitlines() == ["(2, 2)"]
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -132,9 +90,8 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_pinned() -> None:
     extras = project["optional-dependencies"]
     heavy = {"torch", "sentence-transformers", "transformers", "pyarrow", "pandas"}
     assert not names(project["dependencies"]) & heavy
-    assert names(extras["cnn"]) == {"torch"}
     assert names(extras["encoder"]) == {"sentence-transformers"}
-    assert extras["all"] == ["himecat[files,cnn,encoder]"]
+    assert extras["all"] == ["himecat[files,encoder]"]
     pins = (ROOT / "constraints.txt").read_text().splitlines()[1:]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "no paths and no local versions"
     wanted = names([*project["dependencies"], *(one for extra in extras.values() for one in extra)]) - {

@@ -1,4 +1,7 @@
-"""The Kim-CNN as a textbook builds it, from `nn.Embedding` and `nn.Conv1d`. The tests compare `kimcnn.py` with it."""
+"""The Kim-CNN as a textbook builds it, from `nn.Embedding` and `nn.Conv1d`.
+
+The tests and `benchmarks/classifier.py` compare `kimcnn.py` with it; nothing else needs it, or PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from himecat.classify.kimcnn import KimNetwork
+from himecat.classify.kimcnn import Batch, KimNetwork  # noqa: F401 (Batch is for the examples)
 
 
 def filters_by_width(table: torch.Tensor, widths: Sequence[int], maps: int) -> dict[int, torch.Tensor]:
@@ -65,12 +68,11 @@ class PlainNetwork(nn.Module):
     def forward(self, words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]) -> torch.Tensor:
         """Scores of documents given as word ids and the offsets where each document begins."""
         lengths = torch.from_numpy(np.diff(offsets))
-        longest = max([*lengths.tolist(), *self.widths])
+        longest = max(int(lengths.max()), *self.widths)
         padded = torch.full((len(lengths), longest), self.padding)
-        for row, length in enumerate(lengths.tolist()):
-            start = int(offsets[row])
-            padded[row, :length] = torch.from_numpy(words[start : start + length].astype(np.int64))
-        embedded = self.embedding(padded).transpose(1, 2)
+        padded[torch.arange(longest) < lengths[:, None]] = torch.from_numpy(words.astype(np.int64))
+        # Laid out once for all widths: each convolution would do it for itself.
+        embedded = self.embedding(padded).transpose(1, 2).contiguous()
         features = []
         for width, convolution in zip(self.widths, self.convolutions, strict=True):
             responses = convolution(embedded)
@@ -90,22 +92,24 @@ def plain_copy(network: KimNetwork, vectors: torch.Tensor) -> PlainNetwork:
     --------
     >>> network = KimNetwork(4, 3, (2, 3), 5, 6, np.random.default_rng(0))
     >>> words, offsets = np.array([0, 1, 2], np.int32), np.array([0, 2, 3])
-    >>> plain = plain_copy(network, torch.eye(4))
-    >>> torch.allclose(plain(words, offsets), network(torch.eye(4), words, offsets), atol=1e-6)
+    >>> expected = plain_copy(network, torch.eye(4))(words, offsets)
+    >>> found = network.forward(Batch(np.eye(4, dtype=np.float32), words, offsets)).scores
+    >>> torch.allclose(torch.from_numpy(found), expected, atol=1e-6)
     True
     """
     widths = [int(width) for width in network.widths]
-    hidden, n_classes = network.output.shape
+    own = {name: torch.from_numpy(array) for name, array in network.weights.arrays.items()}
+    hidden, n_classes = own["output"].shape
     plain = PlainNetwork(vectors, n_classes, widths, network.maps, hidden)
-    filters = filters_by_width(network.filters, widths, network.maps)
+    filters = filters_by_width(own["filters"], widths, network.maps)
     weights = {
         "embedding.weight": plain.embedding.weight,
-        "dense.weight": network.dense.T,
-        "dense.bias": network.dense_bias,
-        "output.weight": network.output.T,
-        "output.bias": network.output_bias,
+        "dense.weight": own["dense"].T,
+        "dense.bias": own["dense_bias"],
+        "output.weight": own["output"].T,
+        "output.bias": own["output_bias"],
     }
-    for position, bias in enumerate(network.bias.reshape(len(widths), network.maps)):
+    for position, bias in enumerate(own["bias"].reshape(len(widths), network.maps)):
         weights[f"convolutions.{position}.weight"] = filters[widths[position]]
         weights[f"convolutions.{position}.bias"] = bias
     plain.load_state_dict(weights)

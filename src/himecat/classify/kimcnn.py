@@ -1,65 +1,109 @@
-"""Kim-CNN on frozen word vectors, in PyTorch.
+"""Kim-CNN on frozen word vectors.
 
 The network is the usual one: filters of several widths slide over the word vectors, the largest response of
 each filter is kept, a small dense layer and a softmax follow. Because the word vectors do not change, each
 distinct word of a batch is multiplied with the filters once, and a window is a sum of looked-up rows; the
-gradient of a maximum reaches only the window that won it. `_plain.py` is the textbook form of it.
+gradient of a maximum reaches only the window that won it. `_plain.py` is the textbook form of it, in PyTorch.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import nn
 
 from himecat.classify import _kernels
 from himecat.classify.protocol import FloatArray, TrainingSet
-from himecat.corpus.columns import Ragged
+from himecat.corpus.columns import IntArray, OffsetArray, Ragged
+from himecat.errors import UsageError
 from himecat.parallel import Stopped, stop_requested
 
 # Documents scored at a time in prediction: enough to share the table of distinct words, little memory.
-_PREDICT_BATCH = 2048
+_PREDICT_BATCH = 8192
 
 
-class _MaxOverTime(torch.autograd.Function):
-    """Table of (word x filter slice) products -> largest window sum of each filter, per document."""
+@dataclass(frozen=True)
+class Batch:
+    """Documents whose words are numbered among themselves: row i of `vectors` belongs to word i.
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        table: torch.Tensor,
-        words: npt.NDArray[np.int32],
-        offsets: npt.NDArray[np.int64],
-        widths: npt.NDArray[np.int64],
-        maps: int,
-    ) -> torch.Tensor:
-        n_documents = len(offsets) - 1
-        features = np.empty((n_documents, len(widths) * maps), dtype=np.float32)
-        positions = np.empty(features.shape, dtype=np.int32)
-        _kernels.max_over_time(words, offsets, table.detach().numpy(), widths, maps, features, positions)
-        ctx.layout = (words, offsets, widths, maps, positions, table.shape)
-        return torch.from_numpy(features)
+    `table` is room for the products of the words with the filters, if there is some.
+    """
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None, None, None]:
-        words, offsets, widths, maps, positions, shape = ctx.layout
-        gradient = np.ascontiguousarray(gradients[0].numpy())
-        table_gradient = np.zeros(tuple(shape), dtype=np.float32)
-        _kernels.scatter_gradient(words, offsets, positions, gradient, widths, maps, table_gradient)
-        return torch.from_numpy(table_gradient), None, None, None, None
+    vectors: FloatArray
+    words: IntArray
+    offsets: OffsetArray
+    table: FloatArray | None = None
 
 
-def _glorot(rng: np.random.Generator, fan_in: int, fan_out: int, shape: tuple[int, ...]) -> nn.Parameter:
+@dataclass(frozen=True)
+class Pass:
+    """What the network computed for a batch, kept for the gradient."""
+
+    batch: Batch
+    positions: IntArray
+    features: FloatArray
+    hidden: FloatArray
+    scores: FloatArray
+
+
+def _glorot(rng: np.random.Generator, fan_in: int, fan_out: int, shape: tuple[int, ...]) -> FloatArray:
     limit = np.sqrt(6.0 / (fan_in + fan_out))
-    return nn.Parameter(torch.from_numpy(rng.uniform(-limit, limit, shape).astype(np.float32)))
+    return rng.uniform(-limit, limit, shape).astype(np.float32)
 
 
-class KimNetwork(nn.Module):
+def softmax(scores: FloatArray) -> FloatArray:
+    """Probabilities from scores, row by row.
+
+    Examples
+    --------
+    >>> softmax(np.array([[1.0, 1.0]], dtype=np.float32)).tolist()
+    [[0.5, 0.5]]
+    """
+    odds: FloatArray = np.exp(scores - scores.max(axis=1, keepdims=True))
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
+
+
+class Weights:
+    """The arrays of the network, laid one after the other in a single vector.
+
+    Examples
+    --------
+    >>> weights = Weights(4, 3, (2, 3), 5, 6)
+    >>> weights.filters.shape, weights.output.shape, len(weights.vector)
+    ((4, 25), (6, 3), 197)
+    """
+
+    def __init__(
+        self, dimension: int, n_classes: int, widths: tuple[int, ...], maps: int, hidden: int
+    ) -> None:
+        self.sizes = (dimension, n_classes, widths, maps, hidden)
+        n_features = len(widths) * maps
+        shapes = {
+            "filters": (dimension, sum(widths) * maps),
+            "bias": (n_features,),
+            "dense": (n_features, hidden),
+            "dense_bias": (hidden,),
+            "output": (hidden, n_classes),
+            "output_bias": (n_classes,),
+        }
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        self.vector = np.zeros(ends[-1], dtype=np.float32)
+        parts = np.split(self.vector, ends[:-1])
+        # By name, in the order in which they are saved; all are views of `vector`.
+        self.arrays: dict[str, FloatArray] = {
+            name: part.reshape(shape) for (name, shape), part in zip(shapes.items(), parts, strict=True)
+        }
+        self.filters, self.bias = self.arrays["filters"], self.arrays["bias"]
+        self.dense, self.dense_bias = self.arrays["dense"], self.arrays["dense_bias"]
+        self.output, self.output_bias = self.arrays["output"], self.arrays["output_bias"]
+
+
+class KimNetwork:
     """The network itself: filters, maximum over time, dense layer, scores.
 
     Parameters
@@ -74,9 +118,9 @@ class KimNetwork(nn.Module):
     Examples
     --------
     >>> network = KimNetwork(4, 3, (2, 3), 5, 6, np.random.default_rng(0))
-    >>> vectors = torch.eye(4)
-    >>> network(vectors, np.array([0, 1, 2], np.int32), np.array([0, 2, 3])).shape
-    torch.Size([2, 3])
+    >>> batch = Batch(np.eye(4, dtype=np.float32), np.array([0, 1, 2], np.int32), np.array([0, 2, 3]))
+    >>> network.forward(batch).scores.shape
+    (2, 3)
     """
 
     def __init__(
@@ -88,52 +132,94 @@ class KimNetwork(nn.Module):
         hidden: int,
         rng: np.random.Generator,
     ) -> None:
-        super().__init__()
         self.widths = np.asarray(sorted(widths), dtype=np.int64)
         self.maps = maps
+        self.weights = Weights(dimension, n_classes, widths, maps, hidden)
         n_features = len(widths) * maps
         # Slices of one filter share its fan, whatever their place in the table.
         by_width = {
-            int(width): _glorot(rng, int(width) * dimension, int(width) * maps, (int(width), dimension, maps))
-            for width in self.widths
+            width: _glorot(rng, width * dimension, width * maps, (width, dimension, maps))
+            for width in self.widths.tolist()
         }
-        slices = [
-            by_width[int(width)][offset]
-            for offset in range(int(self.widths[-1]))
-            for width in self.widths
-            if offset < width
-        ]
-        self.filters = nn.Parameter(torch.cat([part.detach() for part in slices], dim=1).contiguous())
-        self.bias = nn.Parameter(torch.zeros(n_features))
-        self.dense = _glorot(rng, n_features, hidden, (n_features, hidden))
-        self.dense_bias = nn.Parameter(torch.zeros(hidden))
-        self.output = _glorot(rng, hidden, n_classes, (hidden, n_classes))
-        self.output_bias = nn.Parameter(torch.zeros(n_classes))
+        columns = _kernels.first_columns(self.widths, maps)
+        for starts, (width, slices) in zip(columns, by_width.items(), strict=True):
+            for offset in range(width):
+                self.weights.filters[:, starts[offset] : starts[offset] + maps] = slices[offset]
+        self.weights.dense[:] = _glorot(rng, n_features, hidden, (n_features, hidden))
+        self.weights.output[:] = _glorot(rng, hidden, n_classes, (hidden, n_classes))
 
-    def forward(
-        self, vectors: torch.Tensor, words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]
-    ) -> torch.Tensor:
-        """Scores of documents whose words are rows of `vectors`."""
-        table = vectors @ self.filters
-        largest: torch.Tensor = _MaxOverTime.apply(table, words, offsets, self.widths, self.maps)  # type: ignore[no-untyped-call]
-        features = torch.relu(largest + self.bias)
-        hidden = torch.relu(torch.addmm(self.dense_bias, features, self.dense))
-        return torch.addmm(self.output_bias, hidden, self.output)
+    def forward(self, batch: Batch) -> Pass:
+        """Compute the scores of the documents."""
+        weights = self.weights
+        table = np.matmul(batch.vectors, weights.filters, out=batch.table)
+        features = np.empty((len(batch.offsets) - 1, len(weights.bias)), dtype=np.float32)
+        positions = np.empty(features.shape, dtype=np.int32)
+        _kernels.max_over_time(batch.words, batch.offsets, table, self.widths, self.maps, features, positions)
+        features += weights.bias
+        np.maximum(features, 0.0, out=features)
+        hidden = np.maximum(features @ weights.dense + weights.dense_bias, 0.0)
+        return Pass(batch, positions, features, hidden, hidden @ weights.output + weights.output_bias)
+
+    def backward(self, done: Pass, slope: FloatArray, gradient: Weights) -> None:
+        """Write into `gradient` how the weights change a number whose slope along the scores is given."""
+        weights = self.weights
+        np.matmul(done.hidden.T, slope, out=gradient.output)
+        slope.sum(axis=0, out=gradient.output_bias)
+        hidden = slope @ weights.output.T
+        hidden *= done.hidden > 0
+        np.matmul(done.features.T, hidden, out=gradient.dense)
+        hidden.sum(axis=0, out=gradient.dense_bias)
+        features = hidden @ weights.dense.T
+        features *= done.features > 0
+        features.sum(axis=0, out=gradient.bias)
+        by_column = np.empty(weights.filters.shape[::-1], dtype=np.float32)
+        _kernels.filter_gradient(
+            done.batch.words,
+            done.batch.offsets,
+            done.positions,
+            features,
+            self.widths,
+            self.maps,
+            done.batch.vectors,
+            by_column,
+        )
+        gradient.filters[:] = by_column.T
 
 
-class _Distinct:
-    """Renumbers the words of a batch so that each distinct word has one row."""
+class _Batches:
+    """Lays out chosen documents as batches; a batch is good until the next one is made."""
 
-    def __init__(self, n_words: int) -> None:
-        self._seen = np.zeros(n_words, dtype=np.bool_)
-        self._place = np.zeros(n_words, dtype=np.int32)
+    def __init__(self, documents: Ragged, words: FloatArray, network: KimNetwork, most: int) -> None:
+        if len(documents.values) and not 0 <= documents.values.min() <= documents.values.max() < len(words):
+            # The kernels do not look: a wrong number would reach into other memory.
+            raise UsageError(f"The documents have word ids outside 0 to {len(words) - 1}.")
+        self._documents = documents
+        self._words = np.ascontiguousarray(words)
+        lengths = np.sort(documents.lengths)
+        n_tokens = int(lengths[max(len(lengths) - most, 0) :].sum())
+        n_distinct = min(n_tokens, len(words))
+        self._place = np.full(len(words), -1, dtype=np.int32)
+        self._local = np.empty(n_tokens, dtype=np.int32)
+        self._offsets = np.empty(most + 1, dtype=np.int64)
+        self._distinct = np.empty(n_distinct, dtype=np.int32)
+        # Fresh memory of this size for every batch would cost as much as finding the maxima.
+        self._vectors = np.empty((n_distinct, words.shape[1]), dtype=np.float32)
+        self._table = np.empty((n_distinct, network.weights.filters.shape[1]), dtype=np.float32)
 
-    def __call__(self, words: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        self._seen[words] = True
-        distinct = np.flatnonzero(self._seen)
-        self._seen[distinct] = False
-        self._place[distinct] = np.arange(len(distinct), dtype=np.int32)
-        return distinct, self._place[words]
+    def __call__(self, rows: npt.NDArray[np.int64]) -> Batch:
+        """The documents of the given rows."""
+        n = _kernels.number_words(
+            self._documents.values,
+            self._documents.offsets,
+            rows,
+            self._place,
+            self._local,
+            self._offsets,
+            self._distinct,
+        )
+        # The numbers are in range; saying so spares a copy.
+        vectors = np.take(self._words, self._distinct[:n], axis=0, out=self._vectors[:n], mode="clip")
+        return Batch(vectors, self._local, self._offsets[: len(rows) + 1], self._table[:n])
 
 
 class KimCNN:
@@ -204,14 +290,11 @@ class KimCNN:
         )
         if not len(training):
             # Nothing to learn from: equal scores, not those of random weights.
-            with torch.no_grad():
-                self.network.output.zero_()
+            self.network.weights.output[:] = 0.0
             return
-        optimiser = torch.optim.SGD(self.network.parameters(), lr=self.rate, momentum=self.momentum)
-        loss_of = nn.CrossEntropyLoss()
-        vectors = torch.from_numpy(np.ascontiguousarray(words))
-        targets = torch.from_numpy(training.targets)
-        distinct_words = _Distinct(len(words))
+        weights = self.network.weights
+        gradient, velocity = Weights(*weights.sizes), np.zeros_like(weights.vector)
+        batch_of = _Batches(training.documents, words, self.network, self.batch_size)
         batches = math.ceil(len(training) / self.batch_size)
         passes = max(self.epochs, math.ceil(self.min_steps / max(1, batches)))
         for done in range(1, passes + 1):
@@ -220,13 +303,15 @@ class KimCNN:
                 if stop_requested():
                     raise Stopped
                 chosen = order[start : start + self.batch_size]
-                batch = training.documents.take(chosen)
-                distinct, local = distinct_words(batch.values)
-                scores = self.network(vectors[distinct], local, batch.offsets)
-                loss = loss_of(scores, targets[chosen])
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()
-                optimiser.step()
+                seen = self.network.forward(batch_of(chosen))
+                # The slope of the mean cross-entropy.
+                slope = softmax(seen.scores)
+                slope[np.arange(len(chosen)), training.targets[chosen]] -= 1.0
+                slope /= len(chosen)
+                self.network.backward(seen, slope, gradient)
+                velocity *= self.momentum
+                velocity += gradient.vector
+                weights.vector -= self.rate * velocity
             if advance is not None:
                 # Whatever the number of passes, progress is told in epochs.
                 advance(done * self.epochs // passes - (done - 1) * self.epochs // passes)
@@ -234,15 +319,11 @@ class KimCNN:
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""
         assert self.network is not None
-        vectors = torch.from_numpy(np.ascontiguousarray(words))
-        distinct_words = _Distinct(len(words))
+        batch_of = _Batches(documents, words, self.network, _PREDICT_BATCH)
         found = np.empty((len(documents), self.n_classes), dtype=np.float32)
-        with torch.inference_mode():
-            for start in range(0, len(documents), _PREDICT_BATCH):
-                batch = documents.take(np.arange(start, min(start + _PREDICT_BATCH, len(documents))))
-                distinct, local = distinct_words(batch.values)
-                scores = self.network(vectors[distinct], local, batch.offsets)
-                found[start : start + len(batch)] = torch.softmax(scores, dim=1).numpy()
+        for start in range(0, len(documents), _PREDICT_BATCH):
+            rows = np.arange(start, min(start + _PREDICT_BATCH, len(documents)))
+            found[rows] = softmax(self.network.forward(batch_of(rows)).scores)
         found[documents.lengths == 0] = 1.0 / self.n_classes
         return found
 
@@ -259,8 +340,7 @@ class KimCNN:
             "rate": self.rate,
             "momentum": self.momentum,
         }
-        arrays = {key: value.detach().numpy() for key, value in self.network.state_dict().items()}
-        return settings, arrays
+        return settings, dict(self.network.weights.arrays)
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> KimCNN:
@@ -271,5 +351,8 @@ class KimCNN:
         cnn.network = KimNetwork(
             dimension, cnn.n_classes, cnn.widths, cnn.maps, cnn.hidden, np.random.default_rng(0)
         )
-        cnn.network.load_state_dict({key: torch.from_numpy(value.copy()) for key, value in arrays.items()})
+        for name, array in cnn.network.weights.arrays.items():
+            if arrays[name].shape != array.shape:
+                raise ValueError(f"{name!r} should have the shape {array.shape}, not {arrays[name].shape}")
+            array[:] = arrays[name]
         return cnn

@@ -26,7 +26,7 @@ def mean_vectors(documents: Ragged, words: FloatArray) -> FloatArray:
 
 
 class MeanLogistic:
-    """Logistic regression on mean word vectors: needs no PyTorch and trains in seconds.
+    """Logistic regression on mean word vectors: trains in seconds.
 
     Parameters
     ----------

@@ -45,7 +45,9 @@ def classifier_class(name: str) -> type[FlatClassifier]:
     """
     if name not in _registered:
         if name == "kim-cnn":
-            register_classifier(_kim_cnn())
+            from himecat.classify.kimcnn import KimCNN
+
+            register_classifier(KimCNN)
         elif name == "mean-logistic":
             from himecat.classify.logistic import MeanLogistic
 
@@ -54,20 +56,6 @@ def classifier_class(name: str) -> type[FlatClassifier]:
             known = sorted({*_registered, *BUILT_IN})
             raise UsageError(f"There is no classifier {name!r}; known are {', '.join(known)}.")
     return _registered[name]
-
-
-def _kim_cnn() -> type[FlatClassifier]:
-    """Import the network, and with it PyTorch, which is an extra."""
-    try:
-        from himecat.classify.kimcnn import KimCNN
-    except ImportError as error:
-        # A PyTorch that is there but broken says itself what is wrong with it.
-        if error.name != "torch":
-            raise
-        raise UsageError(
-            'The classifier \'kim-cnn\' (preset "paper") needs PyTorch: pip install "himecat[cnn]".'
-        ) from None
-    return KimCNN
 
 
 def restore_classifier(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from himecat.errors import HimecatError, UsageError
 from himecat.parallel import run_all
 from himecat.synthesis import SyntheticDocuments
 
-# Documents classified at a time: enough to be quick, little memory for any number of leaves.
+# At most so many documents are classified at a time: enough to be quick, little memory for any number of leaves.
 _BATCH = 4096
 
 
@@ -90,9 +91,9 @@ class TopDownClassifier:
     ) -> FloatArray:
         """Probability of every leaf: the product of the choices on the way to it. Rows sum to 1."""
 
-        def batch_job(start: int) -> Callable[[], FloatArray]:
+        def batch_job(start: int, end: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                rows = np.arange(start, min(start + _BATCH, len(documents)))
+                rows = np.arange(start, end)
                 found = self._batch_probabilities(documents.take(rows), words)
                 if advance is not None:
                     advance(len(rows))
@@ -100,7 +101,11 @@ class TopDownClassifier:
 
             return job
 
-        parts = run_all([batch_job(start) for start in range(0, len(documents), _BATCH)], threads)
+        count = math.ceil(len(documents) / _BATCH)
+        # Equal batches, and an even number of them, so that two threads end together.
+        count += count % 2 if count > 1 else 0
+        bounds = np.linspace(0, len(documents), count + 1).astype(np.int64).tolist() if count else []
+        parts = run_all([batch_job(start, end) for start, end in pairwise(bounds)], threads)
         empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
         return np.concatenate([empty, *parts])
 

@@ -115,7 +115,7 @@ def load(kind: type[HiMeCat], folder: str | os.PathLike[str]) -> HiMeCat:
     except HimecatError as error:
         raise damaged(folder, MODEL_FILE, str(error).rstrip(".")) from error
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
-        # PyTorch tells of weights that do not fit on several lines.
+        # A message may run over several lines.
         found = " ".join(str(error).split()) or type(error).__name__
         raise damaged(folder, MODEL_FILE, f"it does not fit {WEIGHTS_FILE}: {found}") from error
 
