@@ -67,8 +67,16 @@ _limits: Any = None
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """Limit matrix products to one thread while any caller is inside, and give the threads back after the last."""
+def one_blas_thread() -> Iterator[None]:
+    """Limit matrix products to one thread while any caller is inside, and give the threads back after the last.
+
+    Sums are then taken in the same order, however many threads there are.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
     global _limit_users, _limits
     from threadpoolctl import threadpool_limits
 
@@ -110,7 +118,7 @@ def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
             _local.stop = None
 
     with (
-        _one_blas_thread(),
+        one_blas_thread(),
         ThreadPoolExecutor(max_workers=max(1, threads), initializer=_single_threaded_blas) as pool,
     ):
         futures = [pool.submit(guarded, job) for job in jobs]

@@ -13,7 +13,7 @@ from himecat.classify.seeds import sow
 from himecat.embedding import JointSpace, Round, Trained, count_steps, learn_vectors, space_from
 from himecat.embedding.views import DocumentViews, Seen, learn_views, unit
 from himecat.errors import UsageError
-from himecat.parallel import run_all
+from himecat.parallel import one_blas_thread, run_all
 from himecat.parameters import MIXTURE, Settings
 from himecat.progress import Progress
 from himecat.reading import Material
@@ -74,7 +74,7 @@ def train(
         sampled, history = _sampled_space(material, settings, kinds, seed, threads, progress)
     if make is not None and sampled is not None:
         return Fitted(sampled, _top_down(material, settings, sampled, make, seed, threads, progress), history)
-    views, seen = _views(material, settings, kinds, sampled, seed, progress)
+    views, seen = _views(material, settings, kinds, sampled, seed, threads, progress)
     fused = _fused(material, settings, views, seen, make is None, seed, threads, progress)
     space = sampled or _spectral_space(material, views, seen, fused)
     if make is None:
@@ -97,12 +97,13 @@ def _views(
     kinds: list[str],
     sampled: JointSpace | None,
     seed: int,
+    threads: int,
     progress: Progress,
 ) -> tuple[DocumentViews, Seen]:
     with progress.stage("Learning the space", total=1) as stage:
-
-        def job() -> tuple[DocumentViews, Seen]:
-            return learn_views(
+        # Sums are taken in the same order for any number of threads.
+        with one_blas_thread():
+            found = learn_views(
                 material.corpus,
                 kinds,
                 dimension=settings.dimension,
@@ -112,9 +113,8 @@ def _views(
                 learned_trust=settings.learn_trust,
                 seed=_stream(seed, _SPACE),
                 words=None if sampled is None else sampled.words,
+                run=lambda jobs: run_all(jobs, threads),
             )
-
-        found = run_all([job], 1)[0]
         trust = ", ".join(f"{kind} {one.trust:.2f}" for kind, one in found[0].trust.items())
         stage.advance(1, note=f"trust in {trust}" if trust else None)
     return found

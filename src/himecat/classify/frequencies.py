@@ -39,8 +39,8 @@ def log_frequencies(
     >>> found = log_frequencies(sure, 0.99, 5)
     >>> bool(0.9 < found[0] - found[1] < np.log(3))
     True
-    >>> log_frequencies(sure, 0.1, 5).tolist()
-    [0.0, 0.0]
+    >>> bool(np.abs(log_frequencies(sure, 0.1, 5)).max() == 0)
+    True
     """
     n, n_leaves = logits.shape
     if n == 0 or n_leaves < 2:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from himecat.classify.mixture import Anchors, Mixture, fit_mixture, gather_ancho
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.views import DocumentViews, Seen
-from himecat.parallel import Stopped, run_all, stop_requested
+from himecat.parallel import Stopped, one_blas_thread, run_all, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -37,6 +38,8 @@ _EVEN_SHARE = 0.1
 _MOST = 5.0
 # Documents x leaves above which labelled documents are held out in three goes instead of five.
 _LARGE = 1_000_000
+# Unlabelled documents that take part while labelled ones are held out.
+_ENOUGH = 12_000
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,13 @@ def start_from(
 
 
 def fit_scorer(
-    seen: Seen, start: Start, settings: FusedSettings, seed: int, log_prior: FloatArray | None = None
+    seen: Seen,
+    start: Start,
+    settings: FusedSettings,
+    seed: int,
+    log_prior: FloatArray | None = None,
+    *,
+    threads: int = 1,
 ) -> Scorer:
     """Train on all documents, of which a few are labelled.
 
@@ -165,6 +174,11 @@ def fit_scorer(
     log_prior : array, optional
         Logarithms of the leaves' frequencies; without it, the mixture's own are taken.
     """
+
+    def run(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+        # Within a job of others there is nothing to share the work with.
+        return run_all(jobs, threads) if threads > 1 else [_unless_stopped(job) for job in jobs]
+
     anchors, mixture = start.anchors, start.mixture
     found, posterior, prior = mixture.scores, mixture.posterior, mixture.log_prior
     if log_prior is not None:
@@ -181,8 +195,9 @@ def fit_scorer(
     for _ in range(settings.self_training):
         weights = (posterior @ _leaf_weights(posterior.sum(axis=0), log_prior)).astype(np.float32)
         weights[anchors.rows] *= _LABELLED_WEIGHT
-        by_text, text = cross_fit(seen.text, posterior, weights, parts, _PENALTY, _go_on)
-        by_feature, features = cross_fit(seen.features, posterior, weights, parts, _PENALTY, _go_on)
+        (by_text, text), (by_feature, features) = cross_fit(
+            [seen.text, seen.features], posterior, weights, parts, _PENALTY, run
+        )
         scales = (scale, _spread(by_text), _spread(by_feature))
         total = found / scales[0] + by_text / scales[1] + by_feature / scales[2]
         posterior = softmax(np.float32(_DECIDED) * total)
@@ -199,10 +214,11 @@ def _leaf_weights(mass: FloatArray, log_prior: FloatArray | None) -> FloatArray:
     return np.asarray(np.clip((wanted + even) / (mass + even), 1 / _MOST, _MOST), dtype=np.float32)
 
 
-def _go_on() -> None:
+def _unless_stopped(job: Callable[[], Any]) -> Any:
     """Ends a fit that nobody waits for any more."""
     if stop_requested():
         raise Stopped
+    return job()
 
 
 def _spread(scores: FloatArray) -> float:
@@ -238,54 +254,83 @@ def fit_fused(
     [0, 0, 1, 1]
     """
     held_out = _folds(taxonomy, supervision, len(seen.text), seed) if settings.calibrated else []
-    if not held_out:
-        start = start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=settings.learn_prior)
-        even = None if settings.learn_prior else start.mixture.log_prior
-        scorer = run_all([lambda: fit_scorer(seen, start, settings, seed, even)], 1)[0]
-        if advance is not None:
-            advance(1)
-        calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
-        return FusedClassifier(taxonomy, views, scorer, calibration)
+    log_prior = None
+    calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
+    if held_out:
+        calibration, log_prior = _learn_from_held_out(
+            taxonomy, seen, supervision, seeds, settings, held_out, seed, threads, advance
+        )
 
-    fitted: list[tuple[Start, Scorer]] = []
+    def place_all() -> Start:
+        own = not held_out and settings.learn_prior
+        return start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=own)
+
+    # One product of matrices after the other, in the same order for any number of threads.
+    with one_blas_thread():
+        start = run_all([place_all], 1)[0]
+        if log_prior is None and not settings.learn_prior:
+            log_prior = start.mixture.log_prior
+        scorer = fit_scorer(seen, start, settings, seed, log_prior, threads=threads)
+    if advance is not None:
+        advance(1)
+    return FusedClassifier(taxonomy, views, scorer, calibration)
+
+
+def _learn_from_held_out(
+    taxonomy: Taxonomy,
+    seen: Seen,
+    supervision: Supervision,
+    seeds: tuple[FloatArray, FloatArray],
+    settings: FusedSettings,
+    held_out: Sequence[npt.NDArray[np.int64]],
+    seed: int,
+    threads: int,
+    advance: Callable[[int], None] | None,
+) -> tuple[Calibration, FloatArray]:
+    """The calibration and the leaves' frequencies, from labelled documents that were held out in turn."""
+    rows = _enough(supervision, len(seen.text), seed)
+    seen = seen if len(rows) == len(seen.text) else _rows_of(seen, rows)
+    known = np.searchsorted(rows, supervision.rows)
 
     def fold_job(fold: npt.NDArray[np.int64]) -> Callable[[], FloatArray]:
         def job() -> FloatArray:
             kept = np.setdiff1d(np.arange(len(supervision)), fold)
-            rest = Supervision(supervision.rows[kept], supervision.nodes[kept])
+            rest = Supervision(known[kept], supervision.nodes[kept])
             start = start_from(taxonomy, seen, rest, seeds, settings, learn_prior=False)
             scorer = fit_scorer(seen, start, settings, seed, start.mixture.log_prior)
             if advance is not None:
                 advance(1)
-            if not len(fold):
-                fitted.append((start, scorer))
-            return scorer.scores(_rows_of(seen, supervision.rows[fold]) if len(fold) else seen)
+            asked = known[fold] if len(fold) else np.setdiff1d(np.arange(len(rows)), known)
+            return scorer.scores(_rows_of(seen, asked))
 
         return job
 
     # All leaves equally frequent, as they are among the documents held out once each counts for its leaf's size.
-    nothing = np.zeros(0, dtype=np.int64)
-    found = run_all([fold_job(fold) for fold in [nothing, *held_out]], threads)
-    chosen = np.concatenate(held_out)
-    leaves = taxonomy.leaf_position[supervision.nodes[chosen]]
-    scores = np.concatenate(found[1:])
-    size = np.bincount(leaves, minlength=taxonomy.n_leaves)
-    weights = 1.0 / size[leaves]
-    calibration = calibrate(taxonomy, scores, leaves, weights)
-    (start, scorer), everywhere = fitted[0], found[0]
+    jobs = [fold_job(fold) for fold in held_out]
     if settings.learn_prior:
-        unknown = np.setdiff1d(np.arange(len(seen.text)), supervision.rows)
+        jobs.append(fold_job(np.zeros(0, dtype=np.int64)))
+    found = run_all(jobs, threads)
+    leaves = taxonomy.leaf_position[supervision.nodes[np.concatenate(held_out)]]
+    scores = np.concatenate(found[: len(held_out)])
+    size = np.bincount(leaves, minlength=taxonomy.n_leaves)
+    calibration = calibrate(taxonomy, scores, leaves, 1.0 / size[leaves])
+    log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
+    if settings.learn_prior:
         right = float((calibration.logits(scores).argmax(axis=1) == leaves).mean())
         log_prior = log_frequencies(
-            calibration.logits(everywhere[unknown]), right, len(leaves) / max(1, int((size > 0).sum()))
+            calibration.logits(found[-1]), right, len(leaves) / max(1, int((size > 0).sum()))
         )
-        # Documents held out count as their leaves' share of all.
-        weights = np.exp(log_prior)[leaves] / size[leaves]
-        scorer = run_all([lambda: fit_scorer(seen, start, settings, seed, log_prior)], 1)[0]
-        if advance is not None:
-            advance(1)
-    calibration = settle_surest(taxonomy, calibration, scores, leaves, weights)
-    return FusedClassifier(taxonomy, views, scorer, calibration)
+    # Documents held out count as their leaves' share of all.
+    weights = np.exp(log_prior)[leaves] / size[leaves]
+    return settle_surest(taxonomy, calibration, scores, leaves, weights), log_prior
+
+
+def _enough(supervision: Supervision, n_documents: int, seed: int) -> npt.NDArray[np.int64]:
+    """Rows among which documents are held out: all labelled ones, and as many others as tell enough."""
+    others = np.setdiff1d(np.arange(n_documents), supervision.rows)
+    if len(others) > _ENOUGH:
+        others = np.random.default_rng(seed).choice(others, _ENOUGH, replace=False)
+    return np.union1d(others, supervision.rows)
 
 
 def count_fits(
@@ -307,7 +352,7 @@ def _folds(
     taxonomy: Taxonomy, supervision: Supervision, n_documents: int, seed: int
 ) -> list[npt.NDArray[np.int64]]:
     """Positions in the supervision to hold out in turn; every leaf keeps at least one labelled document."""
-    count = 3 if n_documents * taxonomy.n_leaves > _LARGE else 5
+    count = 3 if min(n_documents, _ENOUGH) * taxonomy.n_leaves > _LARGE else 5
     rng = np.random.default_rng(seed)
     leaves = taxonomy.leaf_position[supervision.nodes]
     fold_of = np.full(len(supervision), -1, dtype=np.int64)

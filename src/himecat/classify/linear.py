@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import diags, issparse
+
+from himecat.products import Run, conjugate_gradients, is_large, one_by_one, product
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -33,63 +35,71 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
         weighted = rows * weights[:, None]
         system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
         return np.asarray(np.linalg.solve(system, weighted.T @ centred), dtype=np.float32)
-    across = (diags(weights) @ rows).T.tocsr()
-    left = np.asarray(across @ centred, dtype=np.float32)
-    found = np.zeros_like(left)
-    step = left.copy()
-    size = (left * left).sum(axis=0)
-    for _ in range(_ITERATIONS):
-        image = across @ (rows @ step) + np.float32(penalty) * step
-        length = size / np.maximum((step * image).sum(axis=0), 1e-12)
-        found += length * step
-        left -= length * image
-        smaller = (left * left).sum(axis=0)
-        step = left + (smaller / np.maximum(size, 1e-12)) * step
-        size = smaller
+    # A column without an entry needs no weight, and there are many: most metadata values are rare.
+    used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
+    narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
+    across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
+    target = product(across, centred, large=is_large(narrow, centred.shape[1], 2 * _ITERATIONS))
+    found = np.zeros((rows.shape[1], centred.shape[1]), dtype=np.float32)
+    found[used] = conjugate_gradients(narrow, across, target, penalty, _ITERATIONS)
     return found
 
 
 def cross_fit(
-    rows: Any,
+    views: Sequence[Any],
     targets: FloatArray,
     weights: FloatArray,
     parts: npt.NDArray[np.integer],
     penalty: float,
-    check: Callable[[], None] | None = None,
-) -> tuple[FloatArray, FloatArray]:
+    run: Run = one_by_one,
+) -> list[tuple[FloatArray, FloatArray]]:
     """Score every document by classifiers that did not see its own probable label.
 
     Parameters
     ----------
+    views : sequence
+        The documents as rows of a dense or sparse matrix, once for each way to see them.
     parts : array
         The part each document is in; -1 for those whose label is known, which every classifier learns from.
+    run : callable
+        Runs the jobs, one for each view and part, and returns their results in order.
 
     Returns
     -------
-    scores, mean
-        The scores, and the mean of the classifiers' weights, which judges new documents.
+    list of (scores, mean)
+        For each view the scores, and the mean of the classifiers' weights, which judges new documents.
 
     Examples
     --------
     >>> rows = np.repeat(np.eye(2, dtype=np.float32), 4, axis=0)
     >>> targets = np.repeat(np.eye(2, dtype=np.float32), 4, axis=0)
-    >>> scores, _ = cross_fit(rows, targets, np.ones(8, np.float32), np.arange(8) % 2, 0.1)
+    >>> [(scores, _)] = cross_fit([rows], targets, np.ones(8, np.float32), np.arange(8) % 2, 0.1)
     >>> scores.argmax(axis=1).tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
     """
     n_parts = int(parts.max(initial=0)) + 1
-    scores = np.zeros_like(targets)
-    mean: FloatArray | None = None
     known = np.flatnonzero(parts < 0)
-    for part in range(n_parts):
-        if check is not None:
-            check()
-        away = np.flatnonzero(parts == part)
-        # Where there is no other document, its own label is all there is to learn from.
-        rest = np.flatnonzero(parts != part) if len(away) < len(parts) else away
-        found = ridge(rows[rest], targets[rest], weights[rest], penalty)
-        scores[away] = rows[away] @ found
-        scores[known] += (rows[known] @ found) / np.float32(n_parts)
-        mean = found if mean is None else mean + found
-    assert mean is not None
-    return scores, mean / np.float32(n_parts)
+    away = [np.flatnonzero(parts == part) for part in range(n_parts)]
+
+    def job_of(rows: Any, part: int) -> Callable[[], tuple[FloatArray, FloatArray, FloatArray]]:
+        def job() -> tuple[FloatArray, FloatArray, FloatArray]:
+            own = away[part]
+            # Where there is no other document, its own label is all there is to learn from.
+            rest = np.flatnonzero(parts != part) if len(own) < len(parts) else own
+            found = ridge(rows[rest], targets[rest], weights[rest], penalty)
+            return found, np.asarray(rows[own] @ found), np.asarray(rows[known] @ found)
+
+        return job
+
+    jobs = [job_of(rows, part) for rows in views for part in range(n_parts)]
+    done = run(jobs)
+    results = []
+    for start in range(0, len(jobs), n_parts):
+        scores = np.zeros_like(targets)
+        mean = np.zeros_like(done[start][0])
+        for own, (found, of_own, of_known) in zip(away, done[start : start + n_parts], strict=True):
+            scores[own] = of_own
+            scores[known] += of_known / np.float32(n_parts)
+            mean += found / np.float32(n_parts)
+        results.append((scores, mean))
+    return results

@@ -42,7 +42,7 @@ def settle(
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",), ("c",)])
     >>> settle(tree, np.array([[0.8, 0.1, 0.1]]), [(0.5, 0.0)]).round(2).tolist()
-    [[0.66..., 0.16..., 0.16...]]
+    [[0.67..., 0.17..., 0.17...]]
     """
     before = np.asarray(leaves, dtype=np.float64)
     after = before.copy()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, hstack, vstack
-from sklearn.utils.extmath import randomized_svd
 
 from himecat.corpus.columns import Ragged
+from himecat.products import Run, is_large, one_by_one, product, spectrum
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -24,6 +24,10 @@ _BLOCK = 2000
 # A context seen fewer times than this says too little about the words around it.
 _RAREST_CONTEXT = 5
 _POWER_ITERATIONS = 4
+# Meetings of words and contexts below which loading a compiled loop would take longer than it saves.
+_WORTH_COMPILING = 5_000_000
+# So many of the most frequent words span the space.
+_SPANNING = 10_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,7 @@ def learn_words(
     dimension: int = 300,
     contexts: int = 4000,
     seed: int = 0,
+    run: Run = one_by_one,
 ) -> SpectralWords:
     """Factor the positive pointwise mutual information of words and their contexts.
 
@@ -82,6 +87,8 @@ def learn_words(
         Length of the vectors; less where the corpus is too small for it.
     contexts : int
         How many of the most frequent words serve as contexts.
+    run : callable
+        Runs jobs that do not depend on each other, and returns their results in order.
 
     Examples
     --------
@@ -105,20 +112,36 @@ def learn_words(
         often = np.flatnonzero(np.asarray(values.sum(axis=0)).ravel() >= _RAREST_CONTEXT)
         parts.append(values[:, often])
     beside = hstack(parts).tocsr().astype(np.float32)
-    information = _information(words, beside)
-    smaller = min(information.shape)
-    if smaller <= 1 or information.nnz == 0:
+    information = _Information(words, beside)
+    # The frequent words span the space; the others, most of all words, are then seen in it.
+    often = np.sort(np.argsort(-frequency, kind="stable")[:_SPANNING])
+    spanning = information.of(often, run)
+    smaller = min(spanning.shape)
+    if smaller <= 1 or spanning.nnz == 0:
         return _too_small(n_words, dimension)
-    left, spectrum, _ = randomized_svd(
-        information, min(dimension, smaller), n_iter=_POWER_ITERATIONS, random_state=seed
+    strength, right = spectrum(
+        spanning, min(dimension, smaller), iterations=_POWER_ITERATIONS, seed=seed, run=run
     )
-    vectors = left * spectrum**_SPECTRUM_POWER
+    scale = np.maximum(strength, 1e-6) ** (_SPECTRUM_POWER - 1)
+    axes = np.ascontiguousarray((right * scale[:, None]).T, dtype=np.float32)
+    large = is_large(spanning, axes.shape[1], 2 * _POWER_ITERATIONS)
+    vectors = np.zeros((n_words, axes.shape[1]), dtype=np.float32)
+    vectors[often] = product(spanning, axes, run, large=large)
+    del spanning
+    seldom = np.setdiff1d(np.arange(n_words), often)
+    starts = range(0, len(seldom), _BLOCK)
+
+    def projected(start: int) -> Callable[[], FloatArray]:
+        return lambda: product(information.block(seldom[start : start + _BLOCK]), axes, large=large)
+
+    for start, part in zip(starts, run([projected(start) for start in starts]), strict=True):
+        vectors[seldom[start : start + _BLOCK]] = part
     lengths = np.linalg.norm(vectors, axis=1)
     units = vectors / np.where(lengths > 0, lengths, 1.0)[:, None]
     return SpectralWords(np.ascontiguousarray(units, dtype=np.float32), lengths.astype(np.float32))
 
 
-def learn_topics(features: Any, count: int, *, seed: int = 0) -> FloatArray | None:
+def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = one_by_one) -> FloatArray | None:
     """Factor documents x words: how much each word belongs to each of the strongest topics.
 
     Parameters
@@ -143,35 +166,63 @@ def learn_topics(features: Any, count: int, *, seed: int = 0) -> FloatArray | No
     kept = min(count, min(features.shape) - 1)
     if kept < 1 or features.nnz == 0:
         return None
-    _, _, right = randomized_svd(
-        features.astype(np.float32), kept, n_iter=_POWER_ITERATIONS, random_state=seed
-    )
+    _, right = spectrum(features, kept, iterations=_POWER_ITERATIONS, seed=seed, run=run)
     return np.ascontiguousarray(right.T, dtype=np.float32)
 
 
-def _information(words: Any, beside: Any) -> Any:
+class _Information:
     """How much oftener than by chance each word meets each context, in nats; nothing below chance."""
-    of_word = words.T @ np.asarray(beside.sum(axis=1)).ravel()
-    of_context = beside.T @ np.asarray(words.sum(axis=1)).ravel()
-    total = float(of_word.sum())
-    if total <= 0:
-        return csr_matrix((words.shape[1], beside.shape[1]), dtype=np.float32)
-    flattened = np.maximum(of_context, 1e-12) ** _CONTEXT_POWER
-    log_context = np.log(flattened / flattened.sum() * total)
-    log_word = np.log(np.maximum(of_word, 1e-12))
-    by_word = words.T.tocsr()
-    blocks = []
-    for start in range(0, by_word.shape[0], _BLOCK):
-        met = (by_word[start : start + _BLOCK] @ beside).tocoo()
-        value = np.log(met.data * total) - log_word[met.row + start] - log_context[met.col]
-        kept = value > 0
-        blocks.append(
-            csr_matrix(
-                (value[kept].astype(np.float32), (met.row[kept], met.col[kept])),
-                shape=(met.shape[0], beside.shape[1]),
+
+    def __init__(self, words: Any, beside: Any) -> None:
+        of_context = beside.T @ np.asarray(words.sum(axis=1)).ravel()
+        flattened = np.maximum(of_context, 1e-12) ** _CONTEXT_POWER
+        of_word = words.T @ np.asarray(beside.sum(axis=1)).ravel()
+        self._log_word = np.log(np.maximum(of_word, 1e-12)).astype(np.float32)
+        # The total number of meetings is in both logarithms and drops out.
+        self._log_context = np.log(flattened / flattened.sum()).astype(np.float32)
+        self._by_word = words.T.tocsr()
+        self._beside = beside
+        # How often a word meets contexts at most, and all words together.
+        self._most = (self._by_word != 0) @ np.diff(beside.indptr)
+        self._large = int(self._most.sum()) > _WORTH_COMPILING
+
+    def block(self, chosen: npt.NDArray[np.int64]) -> Any:
+        """The rows of a few words."""
+        if self._large:
+            from himecat.embedding._spectral_kernels import meetings
+
+            documents, sides = self._by_word, self._beside
+            indptr, indices, values = meetings(
+                chosen,
+                documents.indptr,
+                documents.indices,
+                documents.data,
+                sides.indptr,
+                sides.indices,
+                sides.data,
+                self._log_word,
+                self._log_context,
+                int(np.minimum(self._most[chosen], sides.shape[1]).sum()),
             )
+            return csr_matrix((values, indices, indptr), shape=(len(chosen), sides.shape[1]))
+        met = (self._by_word[chosen] @ self._beside).tocsr()
+        row = np.repeat(np.arange(len(chosen)), np.diff(met.indptr))
+        value = np.log(met.data) - self._log_word[chosen][row] - self._log_context[met.indices]
+        kept = value > 0
+        counts = np.bincount(row[kept], minlength=len(chosen))
+        return csr_matrix(
+            (value[kept], met.indices[kept], np.concatenate([[0], np.cumsum(counts)])), shape=met.shape
         )
-    return vstack(blocks).tocsr()
+
+    def of(self, chosen: npt.NDArray[np.int64], run: Run) -> Any:
+        """The rows of many words."""
+        starts = range(0, len(chosen), _BLOCK)
+
+        def block(start: int) -> Callable[[], Any]:
+            return lambda: self.block(chosen[start : start + _BLOCK])
+
+        blocks = run([block(start) for start in starts])
+        return vstack(blocks).tocsr() if blocks else csr_matrix((0, self._beside.shape[1]), dtype=np.float32)
 
 
 def _too_small(n_words: int, dimension: int) -> SpectralWords:

@@ -14,6 +14,7 @@ from himecat.corpus.columns import Corpus, Ragged
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
+from himecat.products import Run, one_by_one
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -182,6 +183,7 @@ def learn_views(
     seed: int,
     topics: int = 0,
     words: FloatArray | None = None,
+    run: Run = one_by_one,
 ) -> tuple[DocumentViews, Seen]:
     """Learn the views of a corpus without looking at a label.
 
@@ -195,6 +197,8 @@ def learn_views(
         How many topics stand beside the words' directions; none where 0.
     words : array, optional
         Unit vectors learned elsewhere; otherwise they are taken from the spectrum.
+    run : callable
+        Runs jobs that do not depend on each other, and returns their results in order.
 
     Examples
     --------
@@ -210,23 +214,29 @@ def learn_views(
     columns = {kind: (corpus.metadata[kind].values, len(corpus.metadata[kind].vocabulary)) for kind in kinds}
     found_in = occurrences(corpus.tokens, len(corpus.words))
     rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
-    if words is None:
+    counts = _damped(corpus.tokens, len(corpus.words))
+    by_rarity = counts @ diags(rarity)
+
+    def words_job() -> SpectralWords:
+        if words is not None:
+            return SpectralWords(words, np.ones(len(words), dtype=np.float32))
         speaking = speaking_types(columns, _scaled(found_in @ diags(rarity)))
-        spectral = learn_words(
+        return learn_words(
             corpus.tokens,
             len(corpus.words),
             [columns[kind] for kind in speaking],
             dimension=dimension,
             contexts=contexts,
             seed=seed,
+            run=run,
         )
-    else:
-        spectral = SpectralWords(words, np.ones(len(words), dtype=np.float32))
+
+    def topics_job() -> FloatArray | None:
+        return learn_topics(_scaled(by_rarity), topics, seed=seed, run=run) if topics else None
+
+    spectral, found_topics = run([words_job, topics_job])
     weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
-    counts = _damped(corpus.tokens, len(corpus.words))
     centre = unit(np.asarray((counts @ diags(weights)) @ spectral.vectors)).mean(axis=0)
-    by_rarity = counts @ diags(rarity)
-    found_topics = learn_topics(_scaled(by_rarity), topics, seed=seed) if topics else None
     views = DocumentViews(
         spectral.vectors,
         weights,
