@@ -115,7 +115,8 @@ def calibrate(
     sharpness, _ = _sharpness(exact, leaves, counted, np.inf)
     # The biases fit the very documents that they are learned from, so what is said about sureness is learned
     # without them.
-    _, bias = _sharpness(exact, leaves, counted, _FAIRNESS)
+    sharper, bias = _sharpness(exact, leaves, counted, _FAIRNESS)
+    bias = bias * (sharpness / sharper)
     at_node = node_probabilities(taxonomy, softmax(exact * sharpness)).astype(np.float64)
     levels = []
     for level in range(taxonomy.depth):
@@ -170,7 +171,7 @@ def _sharpness(
 
     def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         sharpness, bias = np.exp(point[0]), point[1:]
-        logits = scores * sharpness + bias
+        logits = np.where(seen | (belief == 0), scores * sharpness + bias, -1e30)
         logits -= logits.max(axis=1, keepdims=True)
         logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
         off = np.exp(logits)

@@ -68,6 +68,8 @@ def from_state(
         {kind: arrays[f"trust/{kind}/rarity"] for kind in trust},
         *(arrays.get(name) for name in ("topics", "topic_centre", "encoder_centre")),
     )
+    if (views.topics is None) != (views.topic_centre is None):
+        raise ValueError("'fused/topics' and 'fused/topic_centre' belong together, and one is missing")
     first, second, third = settings["scales"]
     scorer = Scorer(
         arrays["leaf_directions"],

@@ -62,7 +62,7 @@ def settle(
         room = above_after[rows]
         wanted = _share(slope * _logit(own) + offset)
         # At this much, the strongest sibling's part of the rest would be as large.
-        tie = room * rival / np.maximum(rest + rival, 1e-300)
+        tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
         new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
         inside, beside = taxonomy.leaf_membership[nodes], taxonomy.leaf_membership[parents[nodes]]
         grown = (new / np.maximum(own, 1e-300))[:, None]
@@ -70,7 +70,19 @@ def settle(
         scaled = before[rows] * np.where(inside, grown, shrunk)
         after[rows] = np.where(beside, scaled, after[rows])
         above_before[rows], above_after[rows] = own, new
-    return np.asarray(after / after.sum(axis=1, keepdims=True), dtype=np.float32)
+    return _without_moves(before, after / after.sum(axis=1, keepdims=True))
+
+
+def _without_moves(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> FloatArray:
+    """Go from `before` towards `after` only as far as the likeliest leaf stays the likeliest."""
+    chosen = before.argmax(axis=1) if len(before) else np.zeros(0, dtype=np.int64)
+    rows = np.arange(len(before))
+    lead, later = (at[rows, chosen][:, None] - at for at in (before, after))
+    # A lead is linear along the way; half of what there was is kept.
+    far = np.where(later < lead / 2, (lead / 2) / np.maximum(lead - later, 1e-300), 1.0)
+    far[rows, chosen] = 1.0
+    way = far.min(axis=1, initial=1.0)[:, None]
+    return np.asarray(before + way * (after - before), dtype=np.float32)
 
 
 def _strongest_sibling(

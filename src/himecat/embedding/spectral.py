@@ -23,7 +23,7 @@ _SPECTRUM_POWER = 0.4
 _BLOCK = 2000
 # A context seen fewer times than this says too little about the words around it.
 _RAREST_CONTEXT = 5
-_POWER_ITERATIONS = 4
+_POWER_ITERATIONS = 3
 # Meetings of words and contexts below which loading a compiled loop would take longer than it saves.
 _WORTH_COMPILING = 5_000_000
 # So many of the most frequent words span the space.
