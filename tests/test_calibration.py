@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Taxonomy
-from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate
+from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
 from himecat.classify.mixture import softmax
 
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w"), ("c",)])
@@ -30,6 +30,8 @@ def test_a_known_sharpness_is_found(sharpness: float) -> None:
     for exponent, slips in found.levels:
         assert exponent == pytest.approx(1.0, abs=0.15)
         assert slips < 0.08
+    # No leaf was favoured, and none is.
+    np.testing.assert_allclose(found.bias, 0.0, atol=0.2)
 
 
 def test_probabilities_come_true() -> None:
@@ -98,3 +100,93 @@ def test_weights_count() -> None:
     leaves = np.where(np.arange(60) < 30, 0, 1)
     trusting = calibrate(TREE, scores, leaves, np.where(leaves == 0, 1.0, 0.01))
     assert trusting.sharpness > calibrate(TREE, scores, leaves).sharpness
+
+
+# -- leaves that the scores favour ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("favour", [-2.0, 2.0])
+def test_a_leaf_that_the_scores_favour_is_corrected(favour: float) -> None:
+    scores, leaves = answered(0.5)
+    tilted = scores.copy()
+    tilted[:, 2] += favour / 0.5
+    found = calibrate(TREE, tilted[:1500], leaves[:1500])
+    assert len(found.bias) == 5
+    # In the scores' own measure, whatever the sharpness: exactly what was added is taken away.
+    taken = (found.bias[2] - np.mean(np.delete(found.bias, 2))) / found.sharpness
+    assert taken == pytest.approx(-favour / 0.5, abs=0.6)
+    plain = Calibration(found.sharpness, found.levels)
+    fair_hits, plain_hits = (
+        (one.probabilities(TREE, tilted[1500:]).argmax(axis=1) == leaves[1500:]).mean()
+        for one in (found, plain)
+    )
+    assert fair_hits > plain_hits + 0.01
+    # Its share among the answers is what it should be.
+    expected = found.probabilities(TREE, tilted[1500:])[:, 2].mean()
+    assert expected == pytest.approx((leaves[1500:] == 2).mean(), abs=0.04)
+
+
+def test_a_leaf_without_held_out_documents_gets_no_bias() -> None:
+    scores, leaves = answered(0.5)
+    scores[:, 2] += 3.0
+    seen = leaves != 4
+    found = calibrate(TREE, scores[seen], leaves[seen])
+    assert found.bias[4] == 0.0
+    assert found.bias[2] < -0.5
+
+
+@pytest.mark.parametrize("n", [60, 2000])
+def test_a_leaf_without_held_out_documents_is_not_put_back_by_the_others_biases(n: int) -> None:
+    """That none of the documents belongs to it says nothing: it had none to hold out."""
+    scores, leaves = answered(0.5)
+    seen = np.flatnonzero(leaves != 4)[:n]
+    found = calibrate(TREE, scores[seen], leaves[seen])
+    assert found.bias[4] == pytest.approx(np.mean(found.bias[:4]), abs=0.2)
+
+
+def test_a_few_documents_hardly_make_a_bias() -> None:
+    scores, leaves = answered(0.5)
+    tilted = scores.copy()
+    tilted[:, 2] += 2.0
+    few, many = (calibrate(TREE, tilted[:n], leaves[:n]).bias[2] for n in (25, 2500))
+    assert many < few < 0.3
+
+
+def test_what_is_said_about_sureness_is_learned_without_the_biases() -> None:
+    """They fit the very documents that they are learned from."""
+    scores, leaves = answered(0.5, n=60)
+    scores[:, 2] += 3.0
+    found = calibrate(TREE, scores, leaves)
+    fair = calibrate(TREE, scores + np.array(found.bias) / found.sharpness, leaves)
+    assert found.sharpness < fair.sharpness
+
+
+def test_biases_are_added_to_the_logits() -> None:
+    scores = np.random.default_rng(0).normal(size=(4, 5))
+    bias = (0.5, 0.0, -1.0, 0.0, 2.0)
+    found = Calibration(2.0, (AS_IT_IS,) * 2, bias)
+    np.testing.assert_allclose(found.logits(scores), scores * 2.0 + np.array(bias), atol=1e-6)
+    np.testing.assert_allclose(found.probabilities(TREE, scores), softmax(scores * 2.0 + bias), atol=1e-6)
+    np.testing.assert_allclose(Calibration(2.0, (AS_IT_IS,) * 2).logits(scores), scores * 2.0, atol=1e-6)
+
+
+def test_the_confidence_of_the_likeliest_path_is_added_last() -> None:
+    scores, leaves = answered(0.5)
+    plain = Calibration(0.5, (AS_IT_IS,) * 2, (0.0, 0.0, 0.5, 0.0, 0.0))
+    found = settle_surest(TREE, plain, scores, leaves, np.ones(len(leaves)))
+    assert (found.sharpness, found.levels, found.bias) == (plain.sharpness, plain.levels, plain.bias)
+    assert len(found.surest) == 2
+    # A second time nothing is learned on top of the first.
+    assert settle_surest(TREE, found, scores, leaves, np.ones(len(leaves))) == found
+    rows = found.probabilities(TREE, scores)
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-5)
+    assert found.probabilities(TREE, scores[:0]).shape == (0, 5)
+
+
+def test_too_sure_scores_are_believed_less() -> None:
+    scores, leaves = answered(0.2)
+    loud = Calibration(1.0, (AS_IT_IS,) * 2)
+    found = settle_surest(TREE, loud, scores[:1500], leaves[:1500], np.ones(1500))
+    before, after = (one.probabilities(TREE, scores[1500:]).max(axis=1) for one in (loud, found))
+    hit = (scores[1500:].argmax(axis=1) == leaves[1500:]).mean()
+    assert hit < after.mean() < before.mean() - 0.05

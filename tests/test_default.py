@@ -85,9 +85,9 @@ def test_probabilities_are_about_right(model: HiMeCat, found: npt.NDArray[np.boo
     assert surest[TEST].mean() == pytest.approx(found[TEST].mean(), abs=0.06)
 
 
-@pytest.mark.parametrize("uneven", [(1, 15), (15, 1)])
+@pytest.mark.parametrize("uneven", [(1, 15), (15, 1), (1, 50), (50, 1)])
 def test_uneven_labels(uneven: tuple[int, int], found: npt.NDArray[np.bool_]) -> None:
-    """One leaf with a single labelled letter, another with fifteen."""
+    """One leaf with a single labelled letter, another with many: the one does not swallow the other."""
     sizes = Counter(TRUTH)
     first, second = (path for path, _ in sizes.most_common(2))
     wanted = {first: uneven[0], second: uneven[1]}
@@ -98,9 +98,15 @@ def test_uneven_labels(uneven: tuple[int, int], found: npt.NDArray[np.bool_]) ->
         given[truth] += use
         labels.append(truth if use else None)
     assert (given[first], given[second]) == uneven
-    hits = right(fit(labels).predict(DOCUMENTS))
+    placed = fit(labels).predict(DOCUMENTS)
+    hits = right(placed)
     rest = np.array([label is None for label in labels])
     assert hits[rest].mean() > found[TEST].mean() - 0.05
+    poor, rich = (first, second) if uneven[0] == 1 else (second, first)
+    swallowed = [path == rich for path, truth in zip(placed, TRUTH, strict=True) if truth == poor]
+    assert np.mean(swallowed) < 0.1
+    # Nor does it grow at the cost of all others.
+    assert sum(path == rich for path in placed) < 1.25 * sizes[rich]
     for path in (first, second):
         own = np.array([truth == path for truth in TRUTH]) & rest
         assert hits[own].mean() > 0.6

@@ -32,7 +32,12 @@ def letters() -> tuple[Corpus, Supervision]:
 
 
 def fit(
-    corpus: Corpus, supervision: Supervision, settings: FusedSettings | None = None, **options: Any
+    corpus: Corpus,
+    supervision: Supervision,
+    settings: FusedSettings | None = None,
+    *,
+    topics: int = 10,
+    **options: Any,
 ) -> FusedClassifier:
     views, seen = learn_views(
         corpus,
@@ -42,6 +47,7 @@ def fit(
         weigh_words=True,
         learned_trust=True,
         seed=0,
+        topics=topics,
     )
     seeds = sow(TREE, views, corpus.words, supervision.keywords, use_names=True)
     return fit_fused(TREE, views, seen, supervision, seeds, settings or FusedSettings(), **options)
@@ -57,12 +63,68 @@ def test_there_and_back(model: FusedClassifier, letters: tuple[Corpus, Supervisi
     again = from_state(TREE, model.views.words, settings, arrays)
     assert again.place(letters[0]).tobytes() == model.place(letters[0]).tobytes()
     assert again.calibration == model.calibration
+    # All of it was there to be kept.
+    assert model.views.topics is not None
+    assert any(model.calibration.bias)
+    assert len(model.calibration.surest) == 3
+
+
+def test_a_model_without_topics_biases_and_confidences_of_paths_is_read(
+    model: FusedClassifier, letters: tuple[Corpus, Supervision]
+) -> None:
+    """As the first such models were written."""
+    plain = fit(*letters, FusedSettings(calibrated=False), topics=0)
+    settings, arrays = state_of(plain)
+    assert not {"topics", "topic_centre"} & set(arrays)
+    del settings["bias"], settings["surest"]
+    again = from_state(TREE, plain.views.words, settings, arrays)
+    assert again.calibration == plain.calibration
+    assert again.place(letters[0]).tobytes() == plain.place(letters[0]).tobytes()
 
 
 def test_a_state_must_fit_the_tree(model: FusedClassifier) -> None:
     settings, arrays = state_of(model)
-    with pytest.raises(ValueError, match="'fused/leaf_directions' should hold 2 x 20 numbers, not 22 x 20"):
+    with pytest.raises(ValueError, match="'fused/leaf_directions' should hold 2 x 30 numbers, not 22 x 30"):
         from_state(Taxonomy.from_paths([("x",), ("y",)]), model.views.words, settings, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "cut", "said"),
+    [
+        ("topics", (slice(-1), slice(None)), r"'fused/topics' should hold \d+ x 10 numbers, not \d+ x 10"),
+        ("topics", (slice(None), slice(-1)), r"'fused/topics' should hold \d+ x 10 numbers, not \d+ x 9"),
+        ("topic_centre", (slice(-1),), "'fused/"),
+    ],
+)
+def test_topics_must_fit_the_words_and_each_other(
+    model: FusedClassifier, name: str, cut: tuple[slice, ...], said: str
+) -> None:
+    settings, arrays = state_of(model)
+    with pytest.raises(ValueError, match=said):
+        from_state(TREE, model.views.words, settings, arrays | {name: arrays[name][cut]})
+
+
+@pytest.mark.parametrize("name", ["topics", "topic_centre"])
+def test_half_of_the_topics_is_not_enough(model: FusedClassifier, name: str) -> None:
+    settings, arrays = state_of(model)
+    del arrays[name]
+    with pytest.raises(ValueError, match="'fused/"):
+        from_state(TREE, model.views.words, settings, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("bias", [0.0] * 21, "'bias' should hold 22 numbers"),
+        ("bias", [float("nan")] * 22, "'bias' should hold 22 numbers"),
+        ("surest", [[1.0, 0.0]] * 2, "'surest' should hold a slope and an offset for each of 3 levels"),
+        ("surest", [[1.0, float("inf")]] * 3, "'surest' should hold a slope and an offset"),
+    ],
+)
+def test_a_calibration_must_fit_the_tree(model: FusedClassifier, name: str, value: Any, said: str) -> None:
+    settings, arrays = state_of(model)
+    with pytest.raises(ValueError, match=said):
+        from_state(TREE, model.views.words, settings | {name: value}, arrays)
 
 
 def test_probabilities_are_whole_and_the_same_in_batches_and_on_threads(
@@ -103,42 +165,90 @@ def test_calibration_needs_documents_to_hold_out(letters: tuple[Corpus, Supervis
     for found in (fit(corpus, one_each), fit(corpus, labelled, FusedSettings(calibrated=False))):
         assert found.calibration.sharpness == TYPICAL_SHARPNESS
         assert found.calibration.levels == (AS_IT_IS,) * 3
+        assert found.calibration.bias == found.calibration.surest == ()
 
 
 def test_held_out_documents_are_judged_without_their_labels(
     letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each fold is judged by a model that started, and was trained, without the labels of that fold."""
     corpus, labelled = letters
-    used: list[set[int]] = []
+    used: dict[int, set[int]] = {}
+    trained: list[Any] = []
     asked: list[set[int]] = []
-    whole_fit, rows_of = fused.fit_scorer, fused._rows_of
+    frequencies_from: list[int] = []
+    whole_start, whole_fit, rows_of = fused.start_from, fused.fit_scorer, fused._rows_of
+    whole_frequencies = fused.log_frequencies
 
-    def fit_scorer(taxonomy: Any, seen: Any, supervision: Supervision, *rest: Any) -> Any:
-        used.append(set(supervision.rows.tolist()))
-        # Every leaf is still known.
+    def start_from(taxonomy: Any, seen: Any, supervision: Supervision, *rest: Any, **options: Any) -> Any:
+        # Every leaf is still known, and none is taken for frequent because of the documents that are left.
         assert len(set(supervision.nodes.tolist())) == 22
-        return whole_fit(taxonomy, seen, supervision, *rest)
+        assert options == {"learn_prior": False}
+        start = whole_start(taxonomy, seen, supervision, *rest, **options)
+        used[id(start)] = set(supervision.rows.tolist())
+        return start
+
+    def fit_scorer(seen: Any, start: Any, settings: Any, seed: int, log_prior: Any = None) -> Any:
+        trained.append((start, log_prior))
+        return whole_fit(seen, start, settings, seed, log_prior)
 
     def asked_for(seen: Any, rows: Any) -> Any:
         asked.append(set(rows.tolist()))
         return rows_of(seen, rows)
 
+    def log_frequencies(logits: Any, *rest: Any) -> Any:
+        frequencies_from.append(len(logits))
+        return whole_frequencies(logits, *rest)
+
+    monkeypatch.setattr(fused, "start_from", start_from)
     monkeypatch.setattr(fused, "fit_scorer", fit_scorer)
     monkeypatch.setattr(fused, "_rows_of", asked_for)
+    monkeypatch.setattr(fused, "log_frequencies", log_frequencies)
     fit(corpus, labelled)
     everything = set(labelled.rows.tolist())
-    assert used[0] == everything
     assert len(asked) == 5
     assert set.union(*asked) == everything
-    for known, held_out in zip(used[1:], asked, strict=True):
-        assert known == everything - held_out
+    first, *folds, last = trained
+    assert used[id(first[0])] == everything
+    for (start, log_prior), held_out in zip(folds, asked, strict=True):
+        assert used[id(start)] == everything - held_out
+        assert not log_prior.any()
+    # The last fit goes on from where the first one started, with what was found out about the frequencies.
+    assert last[0] is first[0]
+    assert frequencies_from == [len(corpus) - len(everything)]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: int) -> None:
+@pytest.mark.parametrize("learn_prior", [True, False])
+@pytest.mark.parametrize("seed", range(2))
+def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: int, learn_prior: bool) -> None:
+    """One with all labels, one for each of five folds, and one with the frequencies found."""
     steps: list[int] = []
-    fit(*letters, seed=seed, advance=steps.append)
-    assert sum(steps) == count_fits(TREE, letters[1], 330, FusedSettings()) == 6
+    settings = FusedSettings(learn_prior=learn_prior)
+    fit(*letters, settings, seed=seed, advance=steps.append)
+    assert sum(steps) == count_fits(TREE, letters[1], 330, settings) == 6 + learn_prior
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_frequencies_are_only_learned_on_request(
+    letters: tuple[Corpus, Supervision], calibrated: bool
+) -> None:
+    even, skewed = (
+        fit(*letters, FusedSettings(learn_prior=learn_prior, calibrated=calibrated)).scorer.log_prior
+        for learn_prior in (False, True)
+    )
+    assert not even.any()
+    assert skewed.std() > 0.05
+
+
+def test_frequent_leaves_are_found_frequent(letters: tuple[Corpus, Supervision]) -> None:
+    corpus, labelled = letters
+    documents = sample_documents(330)
+    leaves = TREE.leaf_position[[TREE.find(document["labels"]) for document in documents]]
+    # Four labelled letters of every leaf say nothing about how many there are.
+    sizes = np.bincount(leaves, minlength=22)
+    found = fit(corpus, labelled).scorer.log_prior
+    assert np.corrcoef(found, np.log(sizes))[0, 1] > 0.5
+    assert found[sizes.argmax()] > found[sizes.argmin()] + 0.2
 
 
 def test_it_gives_up_when_another_job_failed(

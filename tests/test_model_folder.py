@@ -1,7 +1,8 @@
 """Fitted models in folders and back; folders of each kind are kept to be loaded for ever.
 
 `python tests/test_model_folder.py FOLDER` shows how the kept models were made: it writes another one like the
-newest. `model-v1` was made by the first release, `model-v2` with the default that came after it.
+newest. `model-v1` was made by the first release, `model-v2` with the default that came after it, `model-v3` when
+topics, biases and the confidence of the likeliest path were added to that.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from himecat.classify.calibration import TYPICAL_SHARPNESS
 from himecat.classify.fused import FusedClassifier
 from himecat.errors import ModelFolderError, OutputError
 from himecat.persistence import read_model, write_model
+from himecat.persistence.layout import VERSION
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEPT = FIXTURES / "model-v1"
-NEWEST = FIXTURES / "model-v2"
+SECOND = FIXTURES / "model-v2"
+NEWEST = FIXTURES / "model-v3"
+ALL_KEPT = [KEPT, SECOND, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -112,7 +116,7 @@ def write_fixture(folder: Path) -> None:
 # -- the kept folder -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kept", [KEPT, NEWEST], ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", ALL_KEPT, ids=lambda kept: kept.name)
 def test_a_kept_model_still_answers_as_it_did(kept: Path) -> None:
     expected = json.loads(kept.with_name(f"{kept.name}-expected.json").read_text())
     model = HiMeCat.load(kept)
@@ -126,7 +130,7 @@ def test_a_kept_model_still_answers_as_it_did(kept: Path) -> None:
     assert np.median(np.max(expected["probabilities"], axis=1)) > 0.6
 
 
-@pytest.mark.parametrize("kept", [KEPT, NEWEST], ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", ALL_KEPT, ids=lambda kept: kept.name)
 def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
     model = HiMeCat.load(kept)
     assert model.taxonomy_.n_leaves == 4
@@ -138,16 +142,37 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
     assert sum(file.stat().st_size for file in (*kept.iterdir(), answers)) < 60_000
 
 
-def test_the_kept_models_are_of_two_kinds() -> None:
-    first, newest = HiMeCat.load(KEPT), HiMeCat.load(NEWEST)
+def test_the_kept_models_are_of_all_kinds() -> None:
+    first, second, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.settings_.space, first.settings_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    assert (newest.settings_.space, newest.settings_.classifier) == ("spectral", "mixture")
-    assert newest.history_ == []
-    assert isinstance(newest.classifier_, FusedClassifier)
-    assert newest.classifier_.scorer.text_weights.size > 0
-    assert newest.classifier_.calibration.sharpness != TYPICAL_SHARPNESS
+    for later in (second, newest):
+        assert (later.settings_.space, later.settings_.classifier) == ("spectral", "mixture")
+        assert later.history_ == []
+        assert isinstance(later.classifier_, FusedClassifier)
+        assert later.classifier_.scorer.text_weights.size > 0
+        assert later.classifier_.calibration.sharpness != TYPICAL_SHARPNESS
+    assert first.settings_.topics == second.settings_.topics == 0
+    assert second.classifier_.views.topics is None
+    assert second.classifier_.calibration.bias == second.classifier_.calibration.surest == ()
+    assert newest.settings_.topics > 0
+    assert newest.classifier_.views.topics.size > 0
+    assert any(newest.classifier_.calibration.bias)
+    assert len(newest.classifier_.calibration.surest) == 3
+
+
+def test_every_version_of_the_format_has_a_kept_model() -> None:
+    versions = [json.loads((kept / "model.json").read_text())["version"] for kept in ALL_KEPT]
+    assert versions == list(range(1, VERSION + 1))
+
+
+@pytest.mark.parametrize("kept", [SECOND, NEWEST], ids=lambda kept: kept.name)
+def test_a_kept_model_is_written_in_the_newest_format(kept: Path, tmp_path: Path) -> None:
+    model = HiMeCat.load(kept)
+    model.save(tmp_path / "model")
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["version"] == VERSION
+    assert HiMeCat.load(tmp_path / "model").predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
 
 
 # -- there and back ------------------------------------------------------------------------------------
@@ -155,6 +180,7 @@ def test_the_kept_models_are_of_two_kinds() -> None:
 
 WAYS: dict[str, Callable[[], HiMeCat]] = {
     "default": default_model,
+    "default without topics": lambda: default_model(topics=0),
     "default without self-training": lambda: default_model(self_training=0, calibrate=False),
     "sampled mixture": lambda: small_model(classifier="mixture"),
     "spectral mean-logistic": lambda: default_model(classifier="mean-logistic"),
@@ -310,6 +336,20 @@ FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
     "concentration that is a word": (lambda d, a: d["fused"].update(concentration="high"), "does not fit"),
     "a level less": (lambda d, a: cut(d["fused"], "levels"), "the tree has 3 levels, and 2 are calibrated"),
     "an odd level": (lambda d, a: d["fused"]["levels"].__setitem__(0, [1.0]), "does not fit"),
+    "a bias less": (lambda d, a: cut(d["fused"], "bias"), "'bias' should hold 4 numbers"),
+    "a bias that is a word": (lambda d, a: d["fused"]["bias"].__setitem__(0, "none"), "does not fit"),
+    "biases of nothing": (lambda d, a: d["fused"].update(bias=None), "does not fit"),
+    "a confidence less": (
+        lambda d, a: cut(d["fused"], "surest"),
+        "'surest' should hold a slope and an offset for each of 3 levels",
+    ),
+    "an odd confidence": (lambda d, a: d["fused"]["surest"].__setitem__(0, [1.0]), "does not fit"),
+    "no topics beside their centre": (lambda d, a: a.pop("fused/topics"), "topic"),
+    "topics without their centre": (lambda d, a: a.pop("fused/topic_centre"), "'fused/"),
+    "fewer topics": (
+        lambda d, a: a.update({"fused/topics": a["fused/topics"][:, :-1]}),
+        "'fused/topics' should hold",
+    ),
     "an unknown type": (lambda d, a: d["fused"]["trust"].update(venue=1.0), "trust/venue"),
     "trust that is a word": (lambda d, a: d["fused"]["trust"].update(by="much"), "does not fit"),
     "no sums": (lambda d, a: a.pop("fused/trust/by/sums"), "trust/by/sums"),
@@ -330,6 +370,7 @@ FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
             "word_weights",
             "word_rarity",
             "centre",
+            "topics",
             "leaf_directions",
             "log_prior",
             "text_weights",
@@ -349,7 +390,7 @@ Contents = dict[Path, tuple[Document, Arrays]]
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     found = {}
-    for kept in (KEPT, NEWEST):
+    for kept in ALL_KEPT:
         document, arrays = read_model(kept)
         for key in ("format", "version", "himecat", "weights"):
             document.pop(key)

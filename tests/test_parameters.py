@@ -73,6 +73,9 @@ def test_every_hyperparameter_is_an_argument_of_the_estimator_that_defaults_to_t
         ("classifier", 7, "classifier must be 'mixture' or the name of a flat classifier, not 7."),
         ("space", "flat", "space must be spectral or sampled, not 'flat'."),
         ("contexts", 1, "contexts must be at least 2, not 1."),
+        ("topics", -1, "topics must be at least 0, not -1."),
+        ("topics", 5000, "topics must be at least 0 and at most 4096, not 5000."),
+        ("topics", 2.5, "topics must be a whole number, not 2.5."),
         ("leaf_concentration", 0, "leaf_concentration must be above 0, not 0."),
         ("em_rounds", -1, "em_rounds must be at least 0, not -1."),
         ("self_training", 0.5, "self_training must be a whole number, not 0.5."),
@@ -90,6 +93,8 @@ def test_a_value_out_of_range_is_explained(name: str, value: Any, sentence: str)
     [
         ("samples", 1e6, 1_000_000),
         ("beta", np.int64(0), 0),
+        ("topics", np.int64(0), 0),
+        ("topics", 50.0, 50),
         ("rate", 1, 1.0),
         ("rate", np.float32(0.5), 0.5),
         ("real_share", 0, 0.0),

@@ -98,3 +98,23 @@ def test_keywords_of_an_inner_node_speak_for_all_below(views: DocumentViews, cor
     np.testing.assert_allclose(sums[0], 2 * direction(views, corpus, "forest"), atol=1e-5)
     unknown = {TREE.find("animals"): ["nowhere"]}
     assert not sow(TREE, views, corpus.words, unknown, use_names=False)[1].any()
+
+
+def test_names_and_keywords_have_a_place_in_the_topics(corpus: Corpus) -> None:
+    views, seen = learn_views(
+        corpus, [], dimension=6, contexts=50, weigh_words=True, learned_trust=True, seed=0, topics=4
+    )
+    assert seen.text.shape[1] == views.dimension
+    beside = slice(views.words.shape[1], views.dimension)
+    assert views.dimension - views.words.shape[1] == 4
+    sums, mass = sow(TREE, views, corpus.words, {TREE.find("glass"): ["wine"]}, use_names=True)
+    assert sums.shape == (4, views.dimension)
+    assert mass.tolist() == [1, 1, 1, 3]
+    np.testing.assert_allclose(sums[1], direction(views, corpus, "den"), atol=1e-6)
+    np.testing.assert_allclose(
+        sums[3], direction(views, corpus, "glass") + 2 * direction(views, corpus, "wine"), atol=1e-5
+    )
+    # In the topics alone, too, the letters about bottles are nearest to the leaf that has them.
+    nearness = seen.text[:, beside] @ sums[:, beside].T
+    assert nearness[4:6].argmax(axis=1).tolist() == [3, 3]
+    assert nearness[2:4].argmax(axis=1).tolist() == [2, 2]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.sparse import csr_matrix
 
 from himecat.corpus.columns import Ragged
 from himecat.embedding import spectral
-from himecat.embedding.spectral import SpectralWords, learn_words, occurrences
+from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 
 N_WORDS, N_VALUES = 40, 6
 
@@ -145,3 +148,66 @@ def test_the_arrays_of_the_corpus_are_left_alone() -> None:
         np.testing.assert_array_equal(one, other)
     counts = occurrences(tokens, 4)
     assert counts[0].toarray().tolist() == [[1.0, 1.0, 0.0, 2.0]]
+
+
+# -- topics --------------------------------------------------------------------------------------------
+
+
+def weighted(documents: list[list[int]], n_words: int = N_WORDS) -> Any:
+    rows = occurrences(Ragged.from_lists(documents), n_words).toarray()
+    return csr_matrix(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
+
+
+def test_topics_are_the_right_singular_vectors() -> None:
+    rows = weighted(made_up()[0])
+    found = learn_topics(rows, 3)
+    assert found is not None
+    assert found.shape == (N_WORDS, 3)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-4)
+    _, spectrum, right = np.linalg.svd(rows.toarray())
+    # The two subjects stand out; what comes after them is noise that a few rounds do not part exactly.
+    np.testing.assert_allclose(np.abs((found[:, :2] * right[:2].T).sum(axis=0)), 1.0, atol=1e-3)
+    kept = np.linalg.norm(rows.toarray() @ found)
+    assert kept == pytest.approx(np.linalg.norm(spectrum[:3]), rel=1e-2)
+
+
+def test_words_of_one_subject_are_in_one_topic() -> None:
+    found = learn_topics(weighted(made_up()[0]), 2)
+    assert found is not None
+    apart = found[:, 1]
+    assert np.sign(apart[:15].mean()) == -np.sign(apart[15:30].mean())
+    assert abs(apart[30:].mean()) < 0.2 * abs(apart[:15].mean())
+
+
+def test_the_seed_decides_about_topics() -> None:
+    rows = weighted(made_up()[0])
+    first, second = (learn_topics(rows, 4, seed=3) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.tobytes() == second.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("documents", "n_words", "topics"),
+    [
+        ([[0, 1, 2]], 3, None),
+        ([[0], [0], [0]], 1, None),
+        ([[], [], []], 3, None),
+        ([], 3, None),
+        ([[0, 1], [1, 2]], 3, 1),
+        ([[0, 1], [1, 2], [0], []], 3, 2),
+    ],
+    ids=["one document", "one word", "empty", "no documents", "two documents", "few words"],
+)
+def test_corpora_too_small_for_the_topics_asked_for(
+    documents: list[list[int]], n_words: int, topics: int | None
+) -> None:
+    rows = csr_matrix(occurrences(Ragged.from_lists(documents), n_words), dtype=np.float32)
+    found = learn_topics(rows, 100)
+    if topics is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.shape == (n_words, topics)
+        assert np.isfinite(found).all()

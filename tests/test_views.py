@@ -154,6 +154,82 @@ def test_an_encoder_is_a_part_of_its_own(corpus: Corpus) -> None:
         views.see(corpus)
 
 
+# -- topics beside the words ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_topics(corpus: Corpus) -> tuple[DocumentViews, Seen]:
+    return learn(corpus, topics=4)
+
+
+def test_topics_are_a_part_of_their_own(
+    corpus: Corpus, with_topics: tuple[DocumentViews, Seen], learned: tuple[DocumentViews, Seen]
+) -> None:
+    views, seen = with_topics
+    assert views.topics is not None
+    assert views.topics.shape == (len(corpus.words), 4)
+    assert views.dimension == seen.text.shape[1] == 12
+    np.testing.assert_allclose(np.linalg.norm(seen.text, axis=1), 1.0, atol=1e-5)
+    # The words come first, as they are without topics; the topics have half their length.
+    parts = np.linalg.norm(seen.text[:, :8], axis=1), np.linalg.norm(seen.text[:, 8:], axis=1)
+    np.testing.assert_allclose(parts[1] / parts[0], 0.5, atol=1e-4)
+    np.testing.assert_allclose(unit(seen.text[:, :8]), learned[1].text, atol=1e-5)
+    same = (np.arange(60) % 3)[:, None] == np.arange(60) % 3
+    cosines = unit(seen.text[:, 8:]) @ unit(seen.text[:, 8:]).T
+    assert cosines[same].mean() > cosines[~same].mean() + 0.4
+
+
+def test_topics_are_seen_in_new_texts_as_in_those_learned_from(
+    corpus: Corpus, with_topics: tuple[DocumentViews, Seen]
+) -> None:
+    views, seen = with_topics
+    np.testing.assert_array_equal(views.see(corpus).text, seen.text)
+    np.testing.assert_allclose(views.see(corpus.take(np.array([7]))).text[0], seen.text[7], atol=1e-5)
+    nothing = read_corpus(["unheard of"]).aligned(corpus.words, {})
+    assert not views._text(nothing).any()
+
+
+def test_words_have_a_direction_in_the_topics_too(
+    corpus: Corpus, with_topics: tuple[DocumentViews, Seen]
+) -> None:
+    views, _ = with_topics
+    ids = np.array([corpus.words.index["x1"], corpus.words.index["x2"]])
+    found = views.direction_of_words(ids)
+    text = read_corpus(["x1 x2"]).aligned(corpus.words, {})
+    np.testing.assert_allclose(found, views._text(text)[0], atol=1e-5)
+    assert np.linalg.norm(found[8:]) == pytest.approx(0.5 * np.linalg.norm(found[:8]), abs=1e-4)
+    assert not views.direction_of_words(np.array([], dtype=np.int64)).any()
+    # Weights of the words count in both parts.
+    heavy = views.direction_of_words(ids, np.array([1.0, 0.0], dtype=np.float32))
+    np.testing.assert_allclose(heavy, views.direction_of_words(ids[:1]), atol=1e-5)
+
+
+def test_topics_stand_between_words_and_encoder(corpus: Corpus) -> None:
+    rng = np.random.default_rng(1)
+    encoded = replace(corpus, encoded=rng.normal(size=(60, 6)).astype(np.float32))
+    views, seen = learn(encoded, topics=4)
+    assert views.dimension == seen.text.shape[1] == 18
+    lengths = [np.linalg.norm(seen.text[0, part]) for part in (slice(8), slice(8, 12), slice(12, 18))]
+    np.testing.assert_allclose(np.array(lengths) / lengths[0], [1.0, 0.5, 1.0], atol=1e-4)
+    found = views.direction_of_words(np.array([0]))
+    assert found[8:12].any()
+    assert not found[12:].any()
+    assert views.direction_of_words(np.array([0]), encoded=np.ones(6, np.float32))[12:].any()
+    alone = views.direction_of_words(np.array([], dtype=np.int64), encoded=np.ones(6, np.float32))
+    assert not alone[:12].any()
+    assert np.linalg.norm(alone) == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("texts", [["red fox"], ["fox", "fox"], ["?", "!"], ["red fox", "?"]])
+def test_corpora_too_small_for_topics(texts: list[str]) -> None:
+    corpus = read_corpus(texts)
+    views, seen = learn(corpus, [], topics=100)
+    assert views.dimension == seen.text.shape[1]
+    assert (views.topics is None) == (views.topic_centre is None)
+    assert np.isfinite(seen.text).all()
+    assert np.isfinite(views.see(corpus).text).all()
+
+
 def test_one_document() -> None:
     corpus = read_corpus([{"text": "red fox", "by": "ann"}], metadata=["by"])
     views, seen = learn(corpus, ["by"])
