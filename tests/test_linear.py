@@ -62,7 +62,7 @@ def test_a_documents_own_target_does_not_reach_its_score(sparse: bool) -> None:
     seen: Any = csr_matrix(rows) if sparse else rows
     parts = np.arange(80) % 3
     parts[:6] = -1
-    before, mean_before = cross_fit(seen, targets, weights, parts, 2.0)
+    before, mean_before = cross_fit([seen], targets, weights, parts, 2.0)
     for row in (6, 7, 8, 40):
         changed = targets.copy()
         changed[row] = [1.0, 0.0, 0.0] if targets[row, 0] < 0.5 else [0.0, 0.0, 1.0]
@@ -92,7 +92,7 @@ def test_very_few_documents(parts: list[int]) -> None:
     n = len(parts)
     rows, targets = np.eye(n, 4, dtype=np.float32), np.eye(n, 2, dtype=np.float32)
     for seen in (rows, csr_matrix(rows)):
-        scores, mean = cross_fit(seen, targets, np.ones(n, np.float32), np.array(parts), 2.0)
+        scores, mean = cross_fit([seen], targets, np.ones(n, np.float32), np.array(parts), 2.0)
         assert scores.shape == (n, 2)
         assert np.isfinite(scores).all()
         assert np.isfinite(mean).all()

@@ -63,10 +63,10 @@ def check_header(document: object, folder: str | os.PathLike[str]) -> dict[str, 
 
     Examples
     --------
-    >>> check_header({"format": "himecat-model", "version": 3}, "model")
+    >>> check_header({"format": "himecat-model", "version": 4}, "model")
     Traceback (most recent call last):
     ...
-    himecat.errors.ModelFolderError: model/ was written by a newer himecat (format 3); this one reads up to 2:
+    himecat.errors.ModelFolderError: model/ was written by a newer himecat (format 4); this one reads up to 3:
     pip install -U himecat.
     """
     shown = os.path.join(os.fspath(folder), "")
