@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, HiMeCat, Supervision, Taxonomy, read_corpus
-from himecat.classify import fused
+from himecat.classify import fused, linear
 from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS
 from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused
 from himecat.classify.fused_state import from_state, state_of
 from himecat.classify.seeds import sow
-from himecat.embedding.views import learn_views
+from himecat.embedding.views import Seen, learn_views
 from himecat.parallel import Stopped, run_all
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
@@ -168,15 +168,16 @@ def test_calibration_needs_documents_to_hold_out(letters: tuple[Corpus, Supervis
         assert found.calibration.bias == found.calibration.surest == ()
 
 
+@pytest.mark.parametrize("enough", [12_000, 40], ids=["all documents", "some documents"])
 def test_held_out_documents_are_judged_without_their_labels(
-    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
+    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch, enough: int
 ) -> None:
     """Each fold is judged by a model that started, and was trained, without the labels of that fold."""
     corpus, labelled = letters
-    used: dict[int, set[int]] = {}
+    started: list[Any] = []
     trained: list[Any] = []
-    asked: list[set[int]] = []
-    frequencies_from: list[int] = []
+    asked: list[Any] = []
+    frequencies: list[Any] = []
     whole_start, whole_fit, rows_of = fused.start_from, fused.fit_scorer, fused._rows_of
     whole_frequencies = fused.log_frequencies
 
@@ -185,43 +186,137 @@ def test_held_out_documents_are_judged_without_their_labels(
         assert len(set(supervision.nodes.tolist())) == 22
         assert options == {"learn_prior": False}
         start = whole_start(taxonomy, seen, supervision, *rest, **options)
-        used[id(start)] = set(supervision.rows.tolist())
+        started.append((start, seen, supervision))
         return start
 
-    def fit_scorer(seen: Any, start: Any, settings: Any, seed: int, log_prior: Any = None) -> Any:
-        trained.append((start, log_prior))
-        return whole_fit(seen, start, settings, seed, log_prior)
+    def fit_scorer(
+        seen: Any, start: Any, settings: Any, seed: int, log_prior: Any = None, *, threads: int = 1
+    ) -> Any:
+        trained.append((start, seen, log_prior))
+        return whole_fit(seen, start, settings, seed, log_prior, threads=threads)
 
     def asked_for(seen: Any, rows: Any) -> Any:
-        asked.append(set(rows.tolist()))
-        return rows_of(seen, rows)
+        found = rows_of(seen, rows)
+        asked.append(found)
+        return found
 
     def log_frequencies(logits: Any, *rest: Any) -> Any:
-        frequencies_from.append(len(logits))
-        return whole_frequencies(logits, *rest)
+        frequencies.append((len(logits), whole_frequencies(logits, *rest)))
+        return frequencies[-1][1]
 
+    monkeypatch.setattr(fused, "_ENOUGH", enough)
     monkeypatch.setattr(fused, "start_from", start_from)
     monkeypatch.setattr(fused, "fit_scorer", fit_scorer)
     monkeypatch.setattr(fused, "_rows_of", asked_for)
     monkeypatch.setattr(fused, "log_frequencies", log_frequencies)
     fit(corpus, labelled)
-    everything = set(labelled.rows.tolist())
-    assert len(asked) == 5
-    assert set.union(*asked) == everything
-    first, *folds, last = trained
-    assert used[id(first[0])] == everything
-    for (start, log_prior), held_out in zip(folds, asked, strict=True):
-        assert used[id(start)] == everything - held_out
-        assert not log_prior.any()
-    # The last fit goes on from where the first one started, with what was found out about the frequencies.
-    assert last[0] is first[0]
-    assert frequencies_from == [len(corpus) - len(everything)]
+    everything = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
+    n_others = min(enough, len(corpus) - len(everything))
+    # The last fit sees all documents with all labels: a row of its matrix tells which document another row is.
+    (_, whole, of_all) = started[-1]
+    assert len(whole.text) == len(corpus)
+    assert labels_in(whole, of_all, whole) == everything
+    if n_others < len(corpus) - len(everything):
+        # The documents that take part.
+        del asked[0]
+    *folds, others, _ = started
+    *asked_of_folds, asked_of_others = asked
+    assert len(folds) == len(asked_of_folds) == 5
+    judged: set[int] = set()
+    for (_, seen, supervision), held_out in zip(folds, asked_of_folds, strict=True):
+        assert len(seen.text) == len(everything) + n_others
+        away = documents_in(held_out, whole)
+        assert labels_in(seen, supervision, whole) == {
+            row: node for row, node in everything.items() if row not in away
+        }
+        judged |= away
+    assert judged == set(everything)
+    # The frequencies come from documents without a label, judged with all labels.
+    assert labels_in(others[1], others[2], whole) == everything
+    assert not documents_in(asked_of_others, whole) & set(everything)
+    assert len(asked_of_others.text) == n_others
+    assert [count for count, _ in frequencies] == [n_others]
+    assert len(trained) == len(started)
+    for (start, seen, _), (fitted, fitted_on, log_prior) in zip(started, trained, strict=True):
+        assert fitted is start
+        assert fitted_on is seen
+        if fitted is not trained[-1][0]:
+            assert not log_prior.any()
+    # The last one is told what was found out about the frequencies.
+    assert trained[-1][2] is frequencies[0][1]
+
+
+def documents_in(seen: Seen, whole: Seen) -> set[int]:
+    """Which documents these are, by how they are seen."""
+    row_of = {row.tobytes(): number for number, row in enumerate(whole.whole)}
+    assert len(row_of) == len(whole.whole)
+    return {row_of[row.tobytes()] for row in seen.whole}
+
+
+def labels_in(seen: Seen, supervision: Supervision, whole: Seen) -> dict[int, int]:
+    """The labels that a fit knows, by document."""
+    row_of = {row.tobytes(): number for number, row in enumerate(whole.whole)}
+    return {
+        row_of[seen.whole[row].tobytes()]: int(node)
+        for row, node in zip(supervision.rows, supervision.nodes, strict=True)
+    }
+
+
+@pytest.mark.parametrize("enough", [0, 1, 40, 242, 1000])
+def test_documents_with_labels_always_take_part(
+    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch, enough: int
+) -> None:
+    _, labelled = letters
+    monkeypatch.setattr(fused, "_ENOUGH", enough)
+    rows = fused._enough(labelled, 330, seed=5)
+    assert set(labelled.rows.tolist()) <= set(rows.tolist())
+    assert len(rows) == len(labelled) + min(enough, 330 - len(labelled))
+    # In order and once each: labelled documents are looked up in them.
+    assert (np.diff(rows) > 0).all()
+    assert 0 <= rows[0] <= rows[-1] < 330
+    np.testing.assert_array_equal(fused._enough(labelled, 330, seed=5), rows)
+
+
+def test_the_seed_decides_which_others_take_part(
+    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fused, "_ENOUGH", 40)
+    one, other = (set(fused._enough(letters[1], 330, seed).tolist()) for seed in (0, 1))
+    assert one != other
+
+
+@pytest.mark.parametrize("enough", [1, 40])
+def test_a_few_other_documents_are_enough_to_hold_out_among(
+    letters: tuple[Corpus, Supervision], model: FusedClassifier, monkeypatch: pytest.MonkeyPatch, enough: int
+) -> None:
+    corpus, labelled = letters
+    monkeypatch.setattr(fused, "_ENOUGH", enough)
+    one, two = (fit(corpus, labelled, threads=threads) for threads in (1, 2))
+    found = one.place(corpus)
+    assert two.place(corpus).tobytes() == found.tobytes()
+    assert one.calibration == two.calibration
+    assert one.calibration.sharpness != TYPICAL_SHARPNESS
+    assert np.isfinite(one.scorer.log_prior).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
+    # What is learned from all documents stays much the same.
+    assert (found.argmax(axis=1) == model.place(corpus).argmax(axis=1)).mean() > 0.85
+
+
+def test_when_every_document_has_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none without, to learn the frequencies from."""
+    documents = sample_documents(110)
+    corpus = read_corpus(documents, metadata=METADATA, min_count=2)
+    labelled = Supervision(np.arange(110), np.array([TREE.find(one["labels"]) for one in documents]))
+    monkeypatch.setattr(fused, "_ENOUGH", 3)
+    found = fit(corpus, labelled).place(corpus)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
 
 
 @pytest.mark.parametrize("learn_prior", [True, False])
 @pytest.mark.parametrize("seed", range(2))
 def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: int, learn_prior: bool) -> None:
-    """One with all labels, one for each of five folds, and one with the frequencies found."""
+    """One for each of five folds, one to find the frequencies, and one with all labels."""
     steps: list[int] = []
     settings = FusedSettings(learn_prior=learn_prior)
     fit(*letters, settings, seed=seed, advance=steps.append)
@@ -257,6 +352,40 @@ def test_it_gives_up_when_another_job_failed(
     monkeypatch.setattr(fused, "stop_requested", lambda: True)
     with pytest.raises(Stopped):
         run_all([lambda: fit(*letters)], 1)
+
+
+def test_it_asks_before_each_classifier_whether_to_go_on(
+    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fit within another job ends at the next classifier once nobody waits for it."""
+    trained: list[int] = []
+    whole_ridge = linear.ridge
+
+    def ridge(*arguments: Any) -> Any:
+        trained.append(1)
+        return whole_ridge(*arguments)
+
+    monkeypatch.setattr(linear, "ridge", ridge)
+    monkeypatch.setattr(fused, "stop_requested", lambda: len(trained) >= 4)
+    with pytest.raises(Stopped):
+        fit(*letters, FusedSettings(calibrated=False))
+    assert len(trained) == 4
+
+
+def test_a_failure_ends_a_fit_on_two_threads(
+    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[int] = []
+
+    def fail(*_: Any) -> Any:
+        trained.append(1)
+        raise MemoryError
+
+    monkeypatch.setattr(linear, "ridge", fail)
+    with pytest.raises(MemoryError):
+        fit(*letters, FusedSettings(calibrated=False), threads=2)
+    # Six classifiers in a round; those not yet begun are left out.
+    assert len(trained) <= 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_matrix
 
+from himecat import products
 from himecat.corpus.columns import Ragged
 from himecat.embedding import spectral
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
+from himecat.parallel import one_blas_thread, run_all
 
 N_WORDS, N_VALUES = 40, 6
 
@@ -148,6 +151,138 @@ def test_the_arrays_of_the_corpus_are_left_alone() -> None:
         np.testing.assert_array_equal(one, other)
     counts = occurrences(tokens, 4)
     assert counts[0].toarray().tolist() == [[1.0, 1.0, 0.0, 2.0]]
+
+
+# -- the information, compiled and plain ---------------------------------------------------------------
+
+
+def random_counts(seed: int, n: int = 60, n_words: int = 30, n_contexts: int = 20) -> tuple[Any, Any]:
+    """Words and contexts of documents, some of them empty, with words and contexts that do not occur."""
+    rng = np.random.default_rng(seed)
+    words = (rng.random((n, n_words)) < 0.15) * rng.uniform(0.2, 1.0, size=(n, 1))
+    beside = (rng.random((n, n_contexts)) < 0.2) * rng.uniform(0.2, 1.0, size=(n, n_contexts))
+    words[:, 7] = beside[:, 3] = 0.0
+    words[5] = beside[6] = 0.0
+    return csr_matrix(words.astype(np.float32)), csr_matrix(beside.astype(np.float32))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("chosen", [list(range(30)), [4], [29, 7, 0, 7], [7], []], ids=str)
+def test_the_compiled_information_is_the_plain_one(
+    seed: int, chosen: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words, beside = random_counts(seed)
+    rows = np.array(chosen, dtype=np.int64)
+    plain = spectral._Information(words, beside)
+    monkeypatch.setattr(spectral, "_WORTH_COMPILING", -1)
+    fast = spectral._Information(words, beside)
+    assert (plain._large, fast._large) == (False, True)
+    expected, found = plain.block(rows), fast.block(rows)
+    assert found.shape == expected.shape == (len(chosen), 20)
+    assert found.dtype == expected.dtype == np.float32
+    np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-4, atol=1e-5)
+    # Only what is above chance is kept.
+    assert (found.data > 0).all()
+    assert found.nnz > 0 or not set(chosen) - {7}
+
+
+def test_the_information_is_the_same_in_blocks_and_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    words, beside = random_counts(0)
+    everything = np.arange(30)
+    for threshold in (5_000_000, -1):
+        monkeypatch.setattr(spectral, "_WORTH_COMPILING", threshold)
+        information = spectral._Information(words, beside)
+        whole = information.block(everything).toarray()
+        monkeypatch.setattr(spectral, "_BLOCK", 7)
+        for threads in (1, 2):
+            found = information.of(everything, partial(run_all, threads=threads)).toarray()
+            assert found.tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_word_vectors_are_the_same_on_one_thread_and_two(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, values = made_up()
+    others = [(Ragged.from_lists(values), N_VALUES)]
+    monkeypatch.setattr(spectral, "_BLOCK", 7)
+    monkeypatch.setattr(spectral, "_SPANNING", 25)
+
+    def learn(**options: Any) -> SpectralWords:
+        with one_blas_thread():
+            return learn_words(Ragged.from_lists(documents), N_WORDS, others, dimension=5, **options)
+
+    plain = learn()
+    if compiled:
+        monkeypatch.setattr(spectral, "_WORTH_COMPILING", -1)
+        monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
+    found = learn()
+    for threads in (1, 2):
+        assert_same(learn(run=partial(run_all, threads=threads)), found)
+    np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-3)
+    np.testing.assert_allclose(found.vectors @ found.vectors.T, plain.vectors @ plain.vectors.T, atol=1e-3)
+
+
+# -- rare words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("spanning", [12, 25, N_WORDS - 1, N_WORDS])
+def test_rare_words_are_seen_in_the_space_of_the_others(
+    spanning: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents, values = made_up()
+    monkeypatch.setattr(spectral, "_SPANNING", spanning)
+    monkeypatch.setattr(spectral, "_BLOCK", 7)
+    # Enough of them to part directions of nearly the same strength.
+    monkeypatch.setattr(spectral, "_POWER_ITERATIONS", 40)
+    if compiled:
+        monkeypatch.setattr(spectral, "_WORTH_COMPILING", -1)
+        monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
+    others = [(Ragged.from_lists(values), N_VALUES)]
+    found = learn_words(Ragged.from_lists(documents), N_WORDS, others, dimension=5)
+    information = dense_information(documents, values, N_WORDS)
+    frequency = np.array([sum(word in document for document in documents) for word in range(N_WORDS)])
+    often = np.argsort(-frequency, kind="stable")[:spanning]
+    _, strength, right = np.linalg.svd(information[often])
+    expected = information @ right[:5].T * strength[:5] ** (0.4 - 1)
+    lengths = np.linalg.norm(expected, axis=1)
+    np.testing.assert_allclose(found.weights, lengths, rtol=1e-3, atol=1e-4)
+    units = expected / lengths[:, None]
+    np.testing.assert_allclose(found.vectors @ found.vectors.T, units @ units.T, atol=1e-3)
+
+
+def test_where_all_words_are_frequent_there_is_nothing_to_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = Ragged.from_lists(made_up()[0])
+    full = learn_words(tokens, N_WORDS, dimension=5)
+    monkeypatch.setattr(spectral, "_SPANNING", N_WORDS)
+    assert_same(learn_words(tokens, N_WORDS, dimension=5), full)
+
+
+@pytest.mark.parametrize("spanning", [1, 2, 3, 5])
+@pytest.mark.parametrize("dimension", [2, 300])
+def test_a_space_spanned_by_next_to_no_words(
+    spanning: int, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectral, "_SPANNING", spanning)
+    found = learn_words(Ragged.from_lists(made_up()[0]), N_WORDS, dimension=dimension)
+    assert len(found.vectors) == len(found.weights) == N_WORDS
+    assert np.isfinite(found.vectors).all()
+    assert np.isfinite(found.weights).all()
+    lengths = np.linalg.norm(found.vectors, axis=1)
+    assert all(np.isclose(length, 1.0, atol=1e-5) or length == 0 for length in lengths)
+
+
+@pytest.mark.xfail(strict=True, reason="directions of strength 0 are scaled up for rare words")
+@pytest.mark.parametrize("spanning", [4, 6])
+def test_frequent_words_that_are_all_alike_leave_rare_words_their_size(
+    spanning: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They span fewer directions than there are dimensions: the others say nothing."""
+    documents = [[0, 1, 2, 3]] * 30 + [[4, 5, 0]] * 6 + [[6, 7, 1]] * 5 + [[8, 9]] * 4
+    monkeypatch.setattr(spectral, "_SPANNING", spanning)
+    weights = learn_words(Ragged.from_lists(documents), 10, dimension=8).weights
+    assert weights.max() < 20 * weights[:4].max()
 
 
 # -- topics --------------------------------------------------------------------------------------------

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float32]
-Run = Callable[[Sequence[Callable[[], Any]]], list[Any]]
+Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 
 # Multiplications below which loading compiled loops would take longer than they save.
 _WORTH_COMPILING = 100_000_000
-_ROWS = 8192
+_PIECES = 8
 
 
-def one_by_one(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Run jobs one after the other.
+def one_by_one(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
+    """Run jobs one after the other, each when its result is asked for.
 
     Examples
     --------
-    >>> one_by_one([lambda: 1, lambda: 2])
+    >>> list(one_by_one([lambda: 1, lambda: 2]))
     [1, 2]
     """
-    return [job() for job in jobs]
+    return (job() for job in jobs)
 
 
 def is_large(matrix: Any, width: int, passes: int = 1) -> bool:
@@ -56,11 +57,14 @@ def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: boo
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     out = np.empty((matrix.shape[0], dense.shape[1]), dtype=np.float32)
 
-    def rows_from(first: int) -> Callable[[], None]:
-        last = min(first + _ROWS, len(out))
+    def rows_from(first: int, last: int) -> Callable[[], None]:
         return lambda: times(matrix.indptr, matrix.indices, matrix.data, dense, out, first, last)
 
-    run([rows_from(first) for first in range(0, len(out), _ROWS)])
+    # Pieces with about the same number of entries; a row is never cut.
+    ends = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, _PIECES + 1)[1:-1]).tolist()
+    bounds = sorted({0, *ends, len(out)})
+    for _ in run([rows_from(first, last) for first, last in itertools.pairwise(bounds)]):
+        pass
     return out
 
 
@@ -79,7 +83,7 @@ def spectrum(
     >>> values.round(3).tolist(), np.abs(right).round(3).tolist()
     ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """
-    matrix = matrix.astype(np.float32).tocsr()
+    matrix = matrix.tocsr().astype(np.float32, copy=False)
     width = min(rank + 10, *matrix.shape)
     large = is_large(matrix, width, 2 * iterations + 2)
     back = matrix.T.tocsr()
@@ -110,18 +114,24 @@ def _fixed_signs(right: FloatArray) -> FloatArray:
 
 
 def conjugate_gradients(
-    rows: Any, across: Any, target: FloatArray, penalty: float, iterations: int
+    rows: Any, across: Any, target: FloatArray, penalty: float, *, iterations: int, large: bool = True
 ) -> FloatArray:
     """A few steps towards the solution x of (across rows + penalty) x = target, for all columns at once.
+
+    Parameters
+    ----------
+    rows, across : sparse matrices
+        In float32, by rows.
+    large : bool
+        Whether compiled loops are worth it.
 
     Examples
     --------
     >>> from scipy.sparse import csr_matrix
     >>> eye = csr_matrix(np.eye(2, dtype=np.float32))
-    >>> conjugate_gradients(eye, eye, np.array([[2.0], [4.0]], dtype=np.float32), 1.0, 3).round(3).tolist()
+    >>> conjugate_gradients(eye, eye, np.array([[2.0], [4.0]], dtype=np.float32), 1.0, iterations=3).round(3).tolist()
     [[1.0], [2.0]]
     """
-    large = is_large(rows, target.shape[1], 2 * iterations)
     found, left, step = np.zeros_like(target), target.copy(), target.copy()
     size = np.square(left).sum(axis=0, dtype=np.float64)
     for _ in range(iterations):

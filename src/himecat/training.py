@@ -13,6 +13,7 @@ from himecat.classify.seeds import sow
 from himecat.embedding import JointSpace, Round, Trained, count_steps, learn_vectors, space_from
 from himecat.embedding.views import DocumentViews, Seen, learn_views, unit
 from himecat.errors import UsageError
+from himecat.memory import give_back
 from himecat.parallel import one_blas_thread, run_all
 from himecat.parameters import MIXTURE, Settings
 from himecat.progress import Progress
@@ -115,6 +116,7 @@ def _views(
                 words=None if sampled is None else sampled.words,
                 run=lambda jobs: run_all(jobs, threads),
             )
+        give_back()
         trust = ", ".join(f"{kind} {one.trust:.2f}" for kind, one in found[0].trust.items())
         stage.advance(1, note=f"trust in {trust}" if trust else None)
     return found

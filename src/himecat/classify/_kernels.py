@@ -8,7 +8,7 @@ Columns of `table` are ordered by the offset inside the window, then by filter w
 they are [offset 0: 2 3 5][offset 1: 2 3 5][offset 2: 3 5][offset 3: 5][offset 4: 5]. The features of a
 document are ordered by width, so the filters still growing at an offset are always the last ones.
 
-The loops run over eight numbers at a time (`_lanes.py`). Where a length is no multiple of eight, the last
+The loops run over eight numbers at a time (`himecat/_lanes.py`). Where a length is no multiple of eight, the last
 eight overlap those before them: they are computed twice, with the same result. What is shorter than eight is
 done one by one.
 """
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from himecat.classify._lanes import LANES, add, add_scaled, floats, ints, larger, load, store, where_larger
+from himecat._lanes import SIZE, WIDTH, address_of, load, spread, store, where_larger
 from himecat.compiled import compiled
 
 
@@ -43,10 +43,10 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
     """
     n_features = widths.shape[0] * maps
     columns = first_columns(widths, maps)
-    flat = table.reshape(-1)
     stride = table.shape[1]
-    flat_features = features.reshape(-1)
-    flat_positions = positions.reshape(-1)
+    table_at = address_of(table)
+    features_at = address_of(features)
+    positions_at = address_of(positions)
     for d in range(offsets.shape[0] - 1):
         start = offsets[d]
         length = offsets[d + 1] - start
@@ -57,8 +57,8 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
         for w in range(widths.shape[0]):
             reach = min(widths[w], length)
             n_windows = length - reach + 1
-            result = d * n_features + w * maps
-            if maps < LANES:
+            first = w * maps
+            if maps < WIDTH:
                 for m in range(maps):
                     best = np.float32(-np.inf)
                     where = 0
@@ -69,34 +69,38 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
                         if total > best:
                             best = total
                             where = t - start
-                    flat_features[result + m] = best
-                    flat_positions[result + m] = where
+                    features[d, first + m] = best
+                    positions[d, first + m] = where
                 continue
             # Three times eight filters together: their sums, maxima and positions fit in the registers.
-            for m in range(0, maps, 3 * LANES):
-                m0 = min(m, maps - LANES)
-                m1 = min(m + LANES, maps - LANES)
-                m2 = min(m + 2 * LANES, maps - LANES)
-                best0, best1, best2 = floats(-np.inf), floats(-np.inf), floats(-np.inf)
-                where0, where1, where2 = ints(0), ints(0), ints(0)
+            for m in range(0, maps, 3 * WIDTH):
+                m0 = min(m, maps - WIDTH) * SIZE
+                m1 = min(m + WIDTH, maps - WIDTH) * SIZE
+                m2 = min(m + 2 * WIDTH, maps - WIDTH) * SIZE
+                best0, best1, best2 = spread(-np.inf), spread(-np.inf), spread(-np.inf)
+                where0, where1, where2 = spread(0), spread(0), spread(0)
+                at0, at1, at2 = table_at + m0, table_at + m1, table_at + m2
                 for t in range(n_windows):
-                    at = words[start + t] * stride + columns[w, 0]
-                    sum0, sum1, sum2 = load(flat, at + m0), load(flat, at + m1), load(flat, at + m2)
+                    k = (words[start + t] * stride + columns[w, 0]) * SIZE
+                    sum0, sum1, sum2 = load(at0 + k), load(at1 + k), load(at2 + k)
                     for j in range(1, reach):
-                        at = words[start + t + j] * stride + columns[w, j]
-                        sum0 = add(sum0, load(flat, at + m0))
-                        sum1 = add(sum1, load(flat, at + m1))
-                        sum2 = add(sum2, load(flat, at + m2))
-                    where0 = where_larger(sum0, best0, t, where0)
-                    where1 = where_larger(sum1, best1, t, where1)
-                    where2 = where_larger(sum2, best2, t, where2)
-                    best0, best1, best2 = larger(sum0, best0), larger(sum1, best1), larger(sum2, best2)
-                store(flat_features, result + m0, best0)
-                store(flat_features, result + m1, best1)
-                store(flat_features, result + m2, best2)
-                store(flat_positions, result + m0, where0)
-                store(flat_positions, result + m1, where1)
-                store(flat_positions, result + m2, where2)
+                        k = (words[start + t + j] * stride + columns[w, j]) * SIZE
+                        sum0, sum1, sum2 = sum0 + load(at0 + k), sum1 + load(at1 + k), sum2 + load(at2 + k)
+                    here = spread(t)
+                    where0 = where_larger(sum0, best0, here, where0)
+                    where1 = where_larger(sum1, best1, here, where1)
+                    where2 = where_larger(sum2, best2, here, where2)
+                    best0 = where_larger(sum0, best0, sum0, best0)
+                    best1 = where_larger(sum1, best1, sum1, best1)
+                    best2 = where_larger(sum2, best2, sum2, best2)
+                at = features_at + (d * n_features + first) * SIZE
+                store(at + m0, best0)
+                store(at + m1, best1)
+                store(at + m2, best2)
+                at = positions_at + (d * n_features + first) * SIZE
+                store(at + m0, where0)
+                store(at + m1, where1)
+                store(at + m2, where2)
 
 
 @compiled()
@@ -108,8 +112,8 @@ def filter_gradient(words, offsets, positions, gradient, widths, maps, vectors, 
     columns = first_columns(widths, maps)
     n_documents = offsets.shape[0] - 1
     p = vectors.shape[1]
-    flat = vectors.reshape(-1)
-    flat_result = result.reshape(-1)
+    vectors_at = address_of(vectors)
+    result_at = address_of(result)
     weights = np.empty(n_documents, np.float32)
     rows = np.empty(n_documents, np.int64)
     firsts = np.empty(n_documents, np.int64)
@@ -129,37 +133,39 @@ def filter_gradient(words, offsets, positions, gradient, widths, maps, vectors, 
                 found = 0
                 for i in range(n):
                     if firsts[i] + j < ends[i]:
-                        rows[found] = words[firsts[i] + j] * p
+                        rows[found] = words[firsts[i] + j]
                         weights[found] = weights[i]
                         firsts[found] = firsts[i]
                         ends[found] = ends[i]
                         found += 1
                 n = found
                 column = columns[w, j] + m
-                at = column * p
-                if p < LANES:
+                if p < WIDTH:
                     for k in range(p):
                         total = np.float32(0.0)
                         for i in range(n):
-                            total += weights[i] * flat[rows[i] + k]
+                            total += weights[i] * vectors[rows[i], k]
                         result[column, k] = total
                     continue
-                for k in range(0, p, 4 * LANES):
-                    k0 = min(k, p - LANES)
-                    k1 = min(k + LANES, p - LANES)
-                    k2 = min(k + 2 * LANES, p - LANES)
-                    k3 = min(k + 3 * LANES, p - LANES)
-                    sum0, sum1, sum2, sum3 = floats(0.0), floats(0.0), floats(0.0), floats(0.0)
+                for k in range(0, p, 4 * WIDTH):
+                    k0 = min(k, p - WIDTH) * SIZE
+                    k1 = min(k + WIDTH, p - WIDTH) * SIZE
+                    k2 = min(k + 2 * WIDTH, p - WIDTH) * SIZE
+                    k3 = min(k + 3 * WIDTH, p - WIDTH) * SIZE
+                    nothing = spread(0.0)
+                    sum0, sum1, sum2, sum3 = nothing, nothing, nothing, nothing
                     for i in range(n):
-                        weight = floats(weights[i])
-                        sum0 = add_scaled(sum0, weight, load(flat, rows[i] + k0))
-                        sum1 = add_scaled(sum1, weight, load(flat, rows[i] + k1))
-                        sum2 = add_scaled(sum2, weight, load(flat, rows[i] + k2))
-                        sum3 = add_scaled(sum3, weight, load(flat, rows[i] + k3))
-                    store(flat_result, at + k0, sum0)
-                    store(flat_result, at + k1, sum1)
-                    store(flat_result, at + k2, sum2)
-                    store(flat_result, at + k3, sum3)
+                        weight = spread(weights[i])
+                        at = vectors_at + rows[i] * p * SIZE
+                        sum0 = sum0 + weight * load(at + k0)
+                        sum1 = sum1 + weight * load(at + k1)
+                        sum2 = sum2 + weight * load(at + k2)
+                        sum3 = sum3 + weight * load(at + k3)
+                    at = result_at + column * p * SIZE
+                    store(at + k0, sum0)
+                    store(at + k1, sum1)
+                    store(at + k2, sum2)
+                    store(at + k3, sum3)
 
 
 @compiled()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from himecat.classify.mixture import Anchors, Mixture, fit_mixture, gather_ancho
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.views import DocumentViews, Seen
+from himecat.memory import give_back
 from himecat.parallel import Stopped, one_blas_thread, run_all, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
@@ -175,9 +176,9 @@ def fit_scorer(
         Logarithms of the leaves' frequencies; without it, the mixture's own are taken.
     """
 
-    def run(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    def run(jobs: Sequence[Callable[[], Any]]) -> Iterable[Any]:
         # Within a job of others there is nothing to share the work with.
-        return run_all(jobs, threads) if threads > 1 else [_unless_stopped(job) for job in jobs]
+        return run_all(jobs, threads) if threads > 1 else (_unless_stopped(job) for job in jobs)
 
     anchors, mixture = start.anchors, start.mixture
     found, posterior, prior = mixture.scores, mixture.posterior, mixture.log_prior
@@ -260,6 +261,7 @@ def fit_fused(
         calibration, log_prior = _learn_from_held_out(
             taxonomy, seen, supervision, seeds, settings, held_out, seed, threads, advance
         )
+        give_back()
 
     def place_all() -> Start:
         own = not held_out and settings.learn_prior

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,13 +71,15 @@ def from_state(
     )
     if (views.topics is None) != (views.topic_centre is None):
         raise ValueError("'fused/topics' and 'fused/topic_centre' belong together, and one is missing")
+    feature_weights = arrays["feature_weights"]
+    views, feature_weights = _shared_values_only(views, feature_weights)
     first, second, third = settings["scales"]
     scorer = Scorer(
         arrays["leaf_directions"],
         arrays["log_prior"],
         settings["concentration"],
         arrays["text_weights"],
-        arrays["feature_weights"],
+        feature_weights,
         (first, second, third),
     )
     _check_shapes(taxonomy, views, scorer)
@@ -93,6 +96,24 @@ def from_state(
         raise ValueError(f"'surest' should hold a slope and an offset for each of {len(levels)} levels")
     calibration = Calibration(float(settings["sharpness"]), levels, bias, surest)
     return FusedClassifier(taxonomy, views, scorer, calibration)
+
+
+def _shared_values_only(
+    views: DocumentViews, feature_weights: FloatArray
+) -> tuple[DocumentViews, FloatArray]:
+    """Models of format 2 keep weights for all values, also for those that no two documents share."""
+    if all(len(views.value_rarity[kind]) == len(one.sums) for kind, one in views.trust.items()):
+        return views, feature_weights
+    n_words, shared = len(views.words), {kind: one.rows >= 0 for kind, one in views.trust.items()}
+    if len(feature_weights):
+        kept = np.concatenate([np.ones(n_words, dtype=bool), *shared.values()])
+        if len(kept) != len(feature_weights):
+            raise ValueError(
+                f"'fused/feature_weights' should hold {len(kept)} rows, not {len(feature_weights)}"
+            )
+        feature_weights = feature_weights[kept]
+    rarity = {kind: views.value_rarity[kind][chosen] for kind, chosen in shared.items()}
+    return replace(views, value_rarity=rarity), feature_weights
 
 
 def _check_shapes(taxonomy: Taxonomy, views: DocumentViews, scorer: Scorer) -> None:
@@ -115,7 +136,8 @@ def _check_shapes(taxonomy: Taxonomy, views: DocumentViews, scorer: Scorer) -> N
         expected["topics"] = (views.topics, (n_words, len(views.topic_centre)))
     for kind, one in views.trust.items():
         shared = int((one.rows >= 0).sum())
-        n_values = (len(views.value_rarity[kind]),)
+        n_values = (len(one.rows),)
+        expected[f"trust/{kind}/rarity"] = (views.value_rarity[kind], (shared,))
         for name in ("likeness", "counts", "rows"):
             expected[f"trust/{kind}/{name}"] = (getattr(one, name), n_values)
         expected[f"trust/{kind}/sums"] = (one.sums, (shared, views.dimension))

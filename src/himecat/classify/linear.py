@@ -14,6 +14,7 @@ from himecat.products import Run, conjugate_gradients, is_large, one_by_one, pro
 FloatArray = npt.NDArray[np.float32]
 
 _ITERATIONS = 8
+_COLUMNS = 48
 
 
 def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
@@ -39,9 +40,15 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
     used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
     narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
     across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
-    target = product(across, centred, large=is_large(narrow, centred.shape[1], 2 * _ITERATIONS))
+    large = is_large(narrow, centred.shape[1], 2 * _ITERATIONS)
     found = np.zeros((rows.shape[1], centred.shape[1]), dtype=np.float32)
-    found[used] = conjugate_gradients(narrow, across, target, penalty, _ITERATIONS)
+    # Columns do not depend on each other: a few at a time need little memory, however many leaves there are.
+    for start in range(0, centred.shape[1], _COLUMNS):
+        chosen = slice(start, start + _COLUMNS)
+        target = product(across, np.ascontiguousarray(centred[:, chosen]), large=large)
+        found[used, chosen] = conjugate_gradients(
+            narrow, across, target, penalty, iterations=_ITERATIONS, large=large
+        )
     return found
 
 
@@ -62,7 +69,7 @@ def cross_fit(
     parts : array
         The part each document is in; -1 for those whose label is known, which every classifier learns from.
     run : callable
-        Runs the jobs, one for each view and part, and returns their results in order.
+        Runs the jobs, one for each view and part, and gives their results in order.
 
     Returns
     -------
@@ -92,14 +99,14 @@ def cross_fit(
         return job
 
     jobs = [job_of(rows, part) for rows in views for part in range(n_parts)]
-    done = run(jobs)
     results = []
-    for start in range(0, len(jobs), n_parts):
-        scores = np.zeros_like(targets)
-        mean = np.zeros_like(done[start][0])
-        for own, (found, of_own, of_known) in zip(away, done[start : start + n_parts], strict=True):
-            scores[own] = of_own
-            scores[known] += of_known / np.float32(n_parts)
-            mean += found / np.float32(n_parts)
-        results.append((scores, mean))
+    # One result after the other, so that those of jobs run one by one need not be kept.
+    for number, (found, of_own, of_known) in enumerate(run(jobs)):
+        part = number % n_parts
+        if part == 0:
+            results.append((np.zeros_like(targets), np.zeros_like(found)))
+        scores, mean = results[-1]
+        scores[away[part]] = of_own
+        scores[known] += of_known / np.float32(n_parts)
+        mean += found / np.float32(n_parts)
     return results

@@ -15,29 +15,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from himecat.compiled import compiled
-from himecat.embedding._lanes import (
+from himecat._lanes import (
+    SIZE,
     WIDTH,
     address_of,
     in_first_lane,
     inverse_root,
-    is_negative,
     lane,
     load,
     ones_from_1_to_5,
-    positive_part,
     prefetch,
     spread,
     store,
     total,
     totals,
+    where_larger,
 )
+from himecat.compiled import compiled
 
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-# Bytes of a number and of a line of the cache.
-_FLOAT, _LINE = 4, 64
+# Bytes of a line of the cache.
+_LINE = 64
 # Steps that are drawn together, before any of them is done.
 _BATCH = 16
 # What is kept of a drawn pair; the negatives come last.
@@ -151,11 +151,11 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
     The rows (anchor, target, negatives) are given by their addresses. Of what is known of each target, lane 0
     is for the target itself and lanes 1 to 5 for the negatives.
     """
-    end = p * _FLOAT
+    end = p * SIZE
     nothing = spread(np.float32(0.0))
     f, h0, h1, h2, h3, h4 = nothing, nothing, nothing, nothing, nothing, nothing
     q, q0, q1, q2, q3, q4 = nothing, nothing, nothing, nothing, nothing, nothing
-    for k in range(0, end, WIDTH * _FLOAT):
+    for k in range(0, end, WIDTH * SIZE):
         anchor = load(a + k)
         row = load(t + k)
         f, q = f + anchor * row, q + row * row
@@ -174,7 +174,7 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
     positive = lane(cosine, 0)
     lead = spread(positive) - cosine
     gap = lead - spread(margin)
-    active = is_negative(gap) * ones_from_1_to_5()
+    active = where_larger(nothing, gap, ones_from_1_to_5(), nothing)
     pull = total(active)
     if pull == np.float32(0.0):
         return np.float32(0.0)
@@ -182,7 +182,7 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
     push = active
     if scaled:
         weight = active - active * lead
-        push = active * positive_part(cosine)
+        push = active * where_larger(cosine, nothing, cosine, nothing)
         push = push + push
         pull *= np.float32(1.0) - positive
     # A row moves to x * row + y * anchor: y is positive for the target and negative for the negatives.
@@ -202,7 +202,7 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
     gt, g0, g1 = spread(lane(gain, 0)), spread(lane(gain, 1)), spread(lane(gain, 2))
     g2, g3, g4 = spread(lane(gain, 3)), spread(lane(gain, 4)), spread(lane(gain, 5))
     length = nothing
-    for k in range(0, end, WIDTH * _FLOAT):
+    for k in range(0, end, WIDTH * SIZE):
         anchor = load(a + k)
         moved = anchor * keep
         row = load(n0 + k)
@@ -226,7 +226,7 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
         length = length + moved * moved
         store(a + k, moved)
     back = inverse_root(spread(total(length)))
-    for k in range(0, end, WIDTH * _FLOAT):
+    for k in range(0, end, WIDTH * SIZE):
         store(a + k, load(a + k) * back)
     return total(gap * active) / np.float32(5.0)
 
@@ -298,7 +298,7 @@ def train_block(  # type: ignore[no-untyped-def]
     the number of pairs drawn.
     """
     p = anchors.shape[1]
-    size = p * _FLOAT
+    size = p * SIZE
     is_padded = p % WIDTH == 0
     anchors_at = address_of(anchors)
     block_at = address_of(block)

@@ -221,7 +221,7 @@ class _Information:
         def block(start: int) -> Callable[[], Any]:
             return lambda: self.block(chosen[start : start + _BLOCK])
 
-        blocks = run([block(start) for start in starts])
+        blocks = list(run([block(start) for start in starts]))
         return vstack(blocks).tocsr() if blocks else csr_matrix((0, self._beside.shape[1]), dtype=np.float32)
 
 

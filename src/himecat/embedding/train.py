@@ -18,7 +18,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from himecat.embedding import _kernels
 from himecat.parallel import Stopped, run_all, stop_requested
 from himecat.relations import Relations
 
@@ -335,6 +334,9 @@ def _train_block(
     advance: Callable[[int], None] | None,
 ) -> None:
     """Run the kernel over a block in portions short enough to be interrupted."""
+    # Imported here: placing documents does not need the compiler, which takes long to import.
+    from himecat.embedding._kernels import train_block
+
     has_labels = block.starts[1] > 0
     n_steps = block.n_words * n_passes
     portions = -(-n_steps // _STEPS_PER_CALL)
@@ -345,7 +347,7 @@ def _train_block(
             raise Stopped
         done = portion * _STEPS_PER_CALL
         steps = min(_STEPS_PER_CALL, n_steps - done)
-        _kernels.train_block(
+        train_block(
             anchors, vectors, block.anchors, block.documents, block.starts, relations.children,
             relations.parents, relations.n_labels, has_labels, block.negatives, margins, negatives,
             first_rate - drop * done, drop, steps, states[portion], scaled_steps, totals,
@@ -356,9 +358,11 @@ def _train_block(
 
 def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
     """Add up what the shards changed, as if their steps had been taken one after the other."""
+    from himecat.embedding._kernels import merge_rows
+
     n_parts = len(copies) if anchors.size > _WORTH_THREADS else 1
     bounds = np.linspace(0, len(anchors), n_parts + 1).astype(np.int64).tolist()
-    jobs = [partial(_kernels.merge_rows, anchors, copies, first, last) for first, last in pairwise(bounds)]
+    jobs = [partial(merge_rows, anchors, copies, first, last) for first, last in pairwise(bounds)]
     if n_parts == 1:
         jobs[0]()
     else:

@@ -14,7 +14,7 @@ from himecat.corpus.columns import Corpus, Ragged
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
-from himecat.products import Run, one_by_one
+from himecat.products import Run, is_large, one_by_one, product
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -31,7 +31,7 @@ def unit(rows: npt.NDArray[np.floating]) -> FloatArray:
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
     [[0.6..., 0.8...], [0.0, 0.0]]
     """
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
@@ -82,7 +82,7 @@ class DocumentViews:
     trust : mapping of str to ValueTrust
         What the metadata values say, by type.
     value_rarity : mapping of str to array
-        Weight of a value as a plain feature; 0 for values of a single document.
+        Weights of the values that several documents share as plain features, in the order of their sums.
     topics : array, optional
         How much each word belongs to each topic, where topics stand beside the words.
     topic_centre : array, optional
@@ -154,9 +154,9 @@ class DocumentViews:
 
     def _side_by_side(self, counts: Any, encoded: FloatArray | None) -> FloatArray:
         """The directions of texts with these damped counts of words, all parts together at length 1."""
-        parts = [_centred(unit(np.asarray((counts @ diags(self.weights)) @ self.words)), self.centre)]
+        parts = [_centred(_directions(counts, self.weights, self.words), self.centre)]
         if self.topics is not None and self.topic_centre is not None:
-            raw = unit(np.asarray((counts @ diags(self.rarity)) @ self.topics))
+            raw = _directions(counts, self.rarity, self.topics)
             parts.append(np.float32(_TOPIC_SHARE) * _centred(raw, self.topic_centre))
         if self.encoder_centre is not None and encoded is not None:
             parts.append(np.float32(_ENCODER_SHARE) * _centred(encoded, self.encoder_centre))
@@ -166,7 +166,8 @@ class DocumentViews:
         counts = _damped(corpus.tokens, len(self.rarity))
         parts = [_scaled(counts @ diags(self.rarity))]
         for kind, rarity in self.value_rarity.items():
-            carried = occurrences(corpus.metadata[kind].values, len(rarity))
+            rows = self.trust[kind].rows.astype(np.int32)
+            carried = occurrences(corpus.metadata[kind].values.renumbered(rows), len(rarity))
             carried.data[:] = 1.0
             parts.append(_scaled(carried @ diags(rarity)) * np.float32(self.trust[kind].trust > 0))
         return hstack(parts).tocsr().astype(np.float32)
@@ -236,7 +237,7 @@ def learn_views(
 
     spectral, found_topics = run([words_job, topics_job])
     weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
-    centre = unit(np.asarray((counts @ diags(weights)) @ spectral.vectors)).mean(axis=0)
+    centre = _directions(counts, weights, spectral.vectors).mean(axis=0)
     views = DocumentViews(
         spectral.vectors,
         weights,
@@ -245,14 +246,13 @@ def learn_views(
         {},
         {},
         found_topics,
-        None if found_topics is None else unit(np.asarray(by_rarity @ found_topics)).mean(axis=0),
+        None if found_topics is None else _directions(counts, rarity, found_topics).mean(axis=0),
         None if corpus.encoded is None else corpus.encoded.mean(axis=0),
     )
     text = views._text(corpus)
     trust, expected = learn_trust(columns, text, learned=learned_trust)
     value_rarity = {
-        kind: np.where(one.counts > 1, inverse_frequency(one.counts, len(corpus)), 0.0).astype(np.float32)
-        for kind, one in trust.items()
+        kind: inverse_frequency(one.counts[one.rows >= 0], len(corpus)) for kind, one in trust.items()
     }
     views = replace(views, trust=trust, value_rarity=value_rarity)
     return views, Seen(text, unit(text + expected), views._features(corpus))
@@ -263,6 +263,12 @@ def _damped(tokens: Ragged, n_words: int) -> Any:
     counts = occurrences(tokens, n_words)
     counts.data = 1.0 + np.log(counts.data)
     return counts
+
+
+def _directions(counts: Any, weights: FloatArray, vectors: FloatArray) -> FloatArray:
+    """Unit vectors of documents, as the sum of the weighted vectors of their words."""
+    weighted = (counts @ diags(weights)).tocsr().astype(np.float32, copy=False)
+    return unit(product(weighted, vectors, large=is_large(weighted, vectors.shape[1])))
 
 
 def _centred(rows: FloatArray, centre: FloatArray) -> FloatArray:

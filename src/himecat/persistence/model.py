@@ -160,10 +160,10 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
     if "fused" in document:
         own = {key.removeprefix("fused/"): value for key, value in arrays.items() if key.startswith("fused/")}
         fused = from_state(taxonomy, space.words, document["fused"], own)
-        for value, rarity in fused.views.value_rarity.items():
-            if len(rarity) != len(space.values[value]):
+        for value, one in fused.views.trust.items():
+            if len(one.rows) != len(space.values[value]):
                 raise ValueError(
-                    f"'fused/trust/{value}' should hold {len(space.values[value])} values, not {len(rarity)}"
+                    f"'fused/trust/{value}' should hold {len(space.values[value])} values, not {len(one.rows)}"
                 )
         model._take(space, fused, history)
         return model

@@ -1,12 +1,14 @@
-"""Eight floats at a time, for loops that the compiler does not vectorise by itself.
+"""Eight numbers at a time, for loops that the compiler does not vectorise by itself.
 
-A step moves seven rows of two arrays at once. The compiler cannot know that these rows are not the same
-memory, so it would go through them one float at a time. `Lanes` says what it should do: a value of this type
-is one vector register, and `+`, `-` and `*` work on all lanes of it. The order of every sum is fixed by the
-code, so that it is the same on all processors. The functions can only be called from compiled code.
+The compiler cannot know that the rows a loop reads and writes are not the same memory, so it would go through
+them one number at a time. `Lanes` says what it should do: a value of this type is one vector register, and on
+floats `+`, `-` and `*` work on all lanes of it. The order of every sum is fixed by the code, so that it is the
+same on all processors. The functions can only be called from compiled code.
 
 Memory is given by address. An array that is handed to a function is counted in and out as one of its users,
-which takes as long as a tenth of a step.
+which takes as long as a tenth of a step in training vectors. Addresses are not checked.
+
+The cache of compiled code looks at a kernel's own file only: after a change here, touch the files of the kernels.
 """
 
 from __future__ import annotations
@@ -22,15 +24,18 @@ from numba.extending import models, register_model
 
 # Two registers of a processor without AVX, one with AVX, half of one with AVX-512.
 WIDTH = 8
+# Bytes of a number in a lane, float or integer.
+SIZE = 4
 
-_FLOAT = ir.FloatType()
 _INT = ir.IntType(32)
-_VECTOR = ir.VectorType(_FLOAT, WIDTH)
+_FLOAT_VECTOR = ir.VectorType(ir.FloatType(), WIDTH)
+_INT_VECTOR = ir.VectorType(_INT, WIDTH)
 # A product may be fused with the sum it goes into.
 _FLAGS = ("contract", "nsz")
 
 Codegen = Callable[[Any, Any, Any, Sequence[Any]], Any]
-Typed = tuple[Any, Codegen]
+# None where there is no such function for the types of the arguments.
+Typed = tuple[Any, Codegen] | None
 
 # numba's own types are in the way of calls from compiled code, where the first argument is left out.
 intrinsic: Callable[[Callable[..., Typed]], Any] = extending.intrinsic
@@ -40,25 +45,23 @@ function_of: Any = cgutils.get_or_insert_function
 
 
 class Lanes(types.Type):
-    """The type of eight floats in a register.
+    """The type of eight 32-bit floats or integers in a register.
 
     Examples
     --------
-    >>> lanes
-    Lanes
+    >>> FLOATS, INTS
+    (floats, ints)
     """
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
 
-
-lanes = Lanes()
+FLOATS, INTS = Lanes("floats"), Lanes("ints")
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]
+    def __init__(self, manager: Any, kind: Lanes) -> None:
+        vector = _FLOAT_VECTOR if kind == FLOATS else _INT_VECTOR
+        super().__init__(manager, kind, vector)  # type: ignore[no-untyped-call]
 
 
 def _pointer(builder: Any, address: Any, kind: Any) -> Any:
@@ -66,16 +69,18 @@ def _pointer(builder: Any, address: Any, kind: Any) -> Any:
 
 
 def _constant(numbers: Sequence[float]) -> Any:
-    return ir.Constant(_VECTOR, list(numbers))
+    return ir.Constant(_FLOAT_VECTOR, list(numbers))
 
 
 def _shuffle(builder: Any, a: Any, b: Any, order: Sequence[int]) -> Any:
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_INT, WIDTH), list(order)))
+    return builder.shuffle_vector(a, b, ir.Constant(_INT_VECTOR, list(order)))
 
 
 @intrinsic
 def address_of(_: Any, array: Any) -> Typed:
-    """Where the first element of an array lies in memory; the caller keeps the array alive."""
+    """Where the first number of an array lies in memory; the caller keeps the array alive."""
+    if array.layout != "C" or array.dtype not in (types.float32, types.int32):
+        return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         start = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -89,20 +94,20 @@ def load(_: Any, address: Any) -> Typed:
     """Read eight floats; they need not be aligned."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return builder.load(_pointer(builder, args[0], _VECTOR), align=4)
+        return builder.load(_pointer(builder, args[0], _FLOAT_VECTOR), align=SIZE)
 
-    return lanes(types.int64), codegen
+    return FLOATS(types.int64), codegen
 
 
 @intrinsic
 def store(_: Any, address: Any, value: Any) -> Typed:
-    """Write eight floats."""
+    """Write eight floats or integers."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        builder.store(args[1], _pointer(builder, args[0], _VECTOR), align=4)
+        builder.store(args[1], _pointer(builder, args[0], args[1].type), align=SIZE)
         return context.get_dummy_value()
 
-    return types.none(types.int64, lanes), codegen
+    return types.none(types.int64, value), codegen
 
 
 @intrinsic
@@ -123,14 +128,15 @@ def prefetch(_: Any, address: Any) -> Typed:
 
 @intrinsic
 def spread(_: Any, number: Any) -> Typed:
-    """The same number in all lanes."""
+    """The same number in all lanes; a float as floats, an integer as integers."""
+    is_float = isinstance(number, types.Float)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        nothing = ir.Constant(_VECTOR, ir.Undefined)
+        nothing = ir.Constant(_FLOAT_VECTOR if is_float else _INT_VECTOR, ir.Undefined)
         first = builder.insert_element(nothing, args[0], ir.Constant(_INT, 0))
         return _shuffle(builder, first, nothing, [0] * WIDTH)
 
-    return lanes(types.float32), codegen
+    return FLOATS(types.float32) if is_float else INTS(types.int32), codegen
 
 
 @intrinsic
@@ -140,7 +146,7 @@ def in_first_lane(_: Any, number: Any) -> Typed:
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         return builder.insert_element(_constant([0.0] * WIDTH), args[0], ir.Constant(_INT, 0))
 
-    return lanes(types.float32), codegen
+    return FLOATS(types.float32), codegen
 
 
 @intrinsic
@@ -150,7 +156,7 @@ def lane(_: Any, value: Any, number: Any) -> Typed:
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         return builder.extract_element(args[0], args[1])
 
-    return types.float32(lanes, types.int64), codegen
+    return types.float32(FLOATS, types.int64), codegen
 
 
 @intrinsic
@@ -160,29 +166,20 @@ def ones_from_1_to_5(_: Any) -> Typed:
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         return _constant([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
 
-    return lanes(), codegen
+    return FLOATS(), codegen
 
 
 @intrinsic
-def is_negative(_: Any, value: Any) -> Typed:
-    """1 in the lanes that are below zero, 0 in the others."""
+def where_larger(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
+    """`chosen` in the lanes where a is larger than b, `other` in the rest; both floats or both integers."""
+    if chosen != other:
+        return None
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        below = builder.fcmp_ordered("<", args[0], _constant([0.0] * WIDTH))
-        return builder.select(below, _constant([1.0] * WIDTH), _constant([0.0] * WIDTH))
+        a, b, chosen, other = args
+        return builder.select(builder.fcmp_ordered(">", a, b), chosen, other)
 
-    return lanes(lanes), codegen
-
-
-@intrinsic
-def positive_part(_: Any, value: Any) -> Typed:
-    """The greater of each lane and 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        zero = _constant([0.0] * WIDTH)
-        return builder.select(builder.fcmp_ordered(">", args[0], zero), args[0], zero)
-
-    return lanes(lanes), codegen
+    return chosen(FLOATS, FLOATS, chosen, other), codegen
 
 
 @intrinsic
@@ -190,11 +187,11 @@ def inverse_root(_: Any, value: Any) -> Typed:
     """1 / sqrt(x) of each lane, rounded as the standard says and not estimated."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        kind = ir.FunctionType(_VECTOR, [_VECTOR])
+        kind = ir.FunctionType(_FLOAT_VECTOR, [_FLOAT_VECTOR])
         root = function_of(builder.module, kind, f"llvm.sqrt.v{WIDTH}f32")
         return builder.fdiv(_constant([1.0] * WIDTH), builder.call(root, [args[0]]))
 
-    return lanes(lanes), codegen
+    return FLOATS(FLOATS), codegen
 
 
 def _adjacent(builder: Any, a: Any, b: Any) -> Any:
@@ -216,7 +213,7 @@ def totals(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
         high = _shuffle(builder, left, right, [4, 5, 6, 7, 12, 13, 14, 15])
         return builder.fadd(low, high, flags=_FLAGS)
 
-    return lanes(lanes, lanes, lanes, lanes, lanes, lanes), codegen
+    return FLOATS(FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS), codegen
 
 
 @intrinsic
@@ -230,15 +227,15 @@ def total(_: Any, value: Any) -> Typed:
             found = builder.fadd(found, _shuffle(builder, found, found, order), flags=_FLAGS)
         return builder.extract_element(found, ir.Constant(_INT, 0))
 
-    return types.float32(lanes), codegen
+    return types.float32(FLOATS), codegen
 
 
 def _lanewise(symbol: Any, instruction: str) -> None:
-    """Let an operator work on two values of the type."""
+    """Let an operator work on two values of floats."""
 
     def typed(_: Any) -> Callable[[Any, Any], Any]:
         def kind(a, b):  # type: ignore[no-untyped-def]
-            return lanes if isinstance(a, Lanes) and isinstance(b, Lanes) else None
+            return FLOATS if a == b == FLOATS else None
 
         return kind
 
