@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from end_to_end import COSTS, DATA, Pile, fit_and_predict, measure, told
+from end_to_end import COSTS, DATA, PEER, Pile, count_lines, fit_and_predict, measure, told
 from end_to_end import task as end_to_end_task
 
 AT_MOST = 1.5
-PEER = "TF-IDF + LinearSVC"
 Figures = dict[str, Any]
 
 
@@ -40,6 +39,8 @@ class Sizes:
     documents: int = 30_000
     vocabulary: int = 30_000
     rounds: int = 1
+    # A run before, that compiles what is not compiled yet.
+    warm_up: bool = True
 
 
 SHORT = Sizes(shares=(), leaves=(10, 20), depths=(2, 8), depths_leaves=10, documents=300, vocabulary=2_000)
@@ -131,8 +132,7 @@ def cost(pile: Pile, folder: Path, rounds: int) -> Figures:
     for _ in range(rounds):
         ours.append(fit_and_predict(pile, folder / "model", folder / "placed.jsonl"))
         peers.append(measure(end_to_end_task("peer", pile.folder, folder / "peer.jsonl")))
-    with open(folder / "placed.jsonl", "rb") as stream:
-        count = sum(1 for _ in stream)
+    count = count_lines(folder / "placed.jsonl")
     found: Figures = {"documents": count}
     for title, runs in (("ours", ours), (PEER, peers)):
         least = {name: min(one[name] for one in runs) for name in COSTS}
@@ -176,9 +176,10 @@ def run(short: bool = False, data: Path = DATA, sizes: Sizes | None = None) -> F
             given = (folder / f"{key}-{value:g}", leaves, depth, sizes.documents, sizes.vocabulary)
             return [__file__, "--make-up", *map(str, given)]
 
-        # Once for nothing: what is not compiled yet would be counted as the cost of the smallest pile.
-        told(made_up("first", 0, 10, 2))
-        fit_and_predict(Pile(folder / "first-0"), folder / "model", folder / "placed.jsonl")
+        if sizes.warm_up:
+            # What is not compiled yet would be counted as the cost of the smallest pile.
+            told(made_up("first", 0, 10, 2))
+            fit_and_predict(Pile(folder / "first-0"), folder / "model", folder / "placed.jsonl")
         if sizes.shares:
             found["documents"] = series(
                 sizes.shares,

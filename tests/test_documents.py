@@ -243,3 +243,25 @@ def test_the_unknown_id_of_an_unreadable_record_takes_no_id_away(tmp_path: Path)
     documents, problems = read(path)
     assert [d.usable for d in documents] == [True, False, True]
     assert len(problems) == 1
+
+
+@pytest.mark.parametrize(("between", "found"), [(0, True), (3, True), (4, False)])
+def test_only_the_last_ids_are_remembered_where_memory_must_not_grow(between: int, found: bool) -> None:
+    source = [
+        {"id": name, "text": "a hen"} for name in ["twin", *map(str, range(100, 100 + between)), "twin"]
+    ]
+    problems = Problems()
+    documents = list(iter_documents(source, Fields(), problems, remember=4))
+    assert [one.id for one in documents] == [record["id"] for record in source]
+    assert problems.has_errors is found
+
+
+def test_remembering_few_ids_says_the_same_as_remembering_all() -> None:
+    source = [{"text": "a"}, {"id": "0", "text": "b"}, {"id": "x", "text": "c"}, {"id": "x", "text": "d"}]
+    told = []
+    for remember in (None, 100):
+        problems = Problems()
+        list(iter_documents(source, Fields(), problems, remember=remember))
+        told.append([str(one) for one in problems.of("error")])
+    assert told[0] == told[1]
+    assert len(told[0]) == 2

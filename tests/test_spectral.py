@@ -167,7 +167,11 @@ def random_counts(seed: int, n: int = 60, n_words: int = 30, n_contexts: int = 2
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("chosen", [list(range(30)), [4], [29, 7, 0, 7], [7], []], ids=str)
+@pytest.mark.parametrize(
+    "chosen",
+    [list(range(30)), [4], [29, 7, 0, 7], [7], []],
+    ids=["all words", "one word", "in any order", "a word that does not occur", "none"],
+)
 def test_the_compiled_information_is_the_plain_one(
     seed: int, chosen: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

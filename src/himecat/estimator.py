@@ -320,7 +320,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def iter_assignments(
         self, X: Any, problems: Problems, batch_size: int = 4096
     ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
-        """Place documents batch by batch: of those already placed, memory holds the ids alone.
+        """Place documents batch by batch: of those already placed, memory holds only the last ids.
 
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.

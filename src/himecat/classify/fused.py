@@ -21,7 +21,7 @@ from himecat.parallel import Stopped, one_blas_thread, run_all, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 
-_BATCH = 4096
+_BATCH = 2048
 # Documents are dealt to this many parts; each part is judged by classifiers trained on the others.
 _PARTS = 3
 _PENALTY = 2.0

@@ -337,6 +337,10 @@ class _KnownRows:
         return Ragged(np.array(self._values, dtype=np.int32), np.array(self._ends, dtype=np.int64))
 
 
+# Ids that are remembered while documents are placed: the same id twice is found if the two are this near.
+_REMEMBERED = 100_000
+
+
 def iter_encoded(
     source: Source,
     fields: Fields,
@@ -360,7 +364,7 @@ def iter_encoded(
     """
     if batch_size < 1:
         raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
-    documents = iter_documents(source, fields, problems)
+    documents = iter_documents(source, fields, problems, remember=_REMEMBERED)
 
     def noted(batch: Iterable[Document], origins: list[Origin]) -> Iterator[Document]:
         for document in batch:

@@ -132,8 +132,16 @@ class Places(Sequence[str]):
         return f"{prefix} {number}" if number >= 0 else prefix
 
 
-def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterator[Document]:
+def iter_documents(
+    source: Source, fields: Fields, problems: Problems, remember: int | None = None
+) -> Iterator[Document]:
     """Give every document of a source, in order; those with an error are given with `usable` False.
+
+    Parameters
+    ----------
+    remember : int, optional
+        Two documents with the same id are an error. With this, they are found only if at most so many others lie
+        between them, and memory does not grow with the source.
 
     Examples
     --------
@@ -144,7 +152,7 @@ def iter_documents(source: Source, fields: Fields, problems: Problems) -> Iterat
     >>> print(problems.of("error")[0])
     document 1: the text is empty.
     """
-    ids = _Ids()
+    ids = _Ids() if remember is None else _RecentIds(remember)
     missing_everywhere = set(fields.metadata)
     fields_seen: dict[str, None] = {}
     plain_text = ("text",)
@@ -208,16 +216,43 @@ class _Ids:
                     earlier = number
         if earlier is None:
             return name, ""
-        first = self._places[earlier]
-        if identity is None:
-            clash = (
-                f"there is no id, and its position {name} is the id of {first}: give every document an id."
-            )
-        elif self._is_position[earlier]:
-            clash = f"the id {name!r} is the position of {first}, which has no id: give every document an id."
-        else:
-            clash = f"the id {name!r} is also the id of {first}: ids must differ."
-        return name, clash
+        return name, _clash(name, identity is None, self._places[earlier], bool(self._is_position[earlier]))
+
+
+class _RecentIds:
+    """The last ids given, by the source or for their position."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+        self._any_from_source = False
+        self._known: dict[str, tuple[str, bool]] = {}
+
+    def skip(self, place: str) -> str:
+        """Register a document whose id is not known; what stands in for it is not taken."""
+        self._count += 1
+        return place if self._any_from_source else str(self._count - 1)
+
+    def add(self, identity: str | None, place: str) -> tuple[str, str]:
+        """Register the next document; give its id and, where the id is taken, the message that says so."""
+        name = str(self._count) if identity is None else identity
+        self._count += 1
+        self._any_from_source |= identity is not None
+        earlier = self._known.get(name)
+        if earlier is not None:
+            return name, _clash(name, identity is None, *earlier)
+        self._known[name] = place, identity is None
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return name, ""
+
+
+def _clash(name: str, stands_in: bool, first: str, first_stands_in: bool) -> str:
+    if stands_in:
+        return f"there is no id, and its position {name} is the id of {first}: give every document an id."
+    if first_stands_in:
+        return f"the id {name!r} is the position of {first}, which has no id: give every document an id."
+    return f"the id {name!r} is also the id of {first}: ids must differ."
 
 
 def _identity(value: object, field: str, wrong: list[str]) -> str | None:

@@ -109,12 +109,13 @@ class DocumentViews:
 
     def see(self, corpus: Corpus) -> Seen:
         """Documents that took no part in learning, or that are treated as if they had not."""
-        text = self._text(corpus)
+        counts = _damped(corpus.tokens, len(self.weights))
+        text = self._text(corpus, counts)
         expected = np.zeros_like(text)
         for kind, one in self.trust.items():
             if one.trust > 0:
                 expected += np.float32(one.trust) * one.predict(corpus.metadata[kind].values)
-        return Seen(text, unit(text + expected), self._features(corpus))
+        return Seen(text, unit(text + expected), self._features(corpus, counts))
 
     def direction_of_words(
         self,
@@ -145,12 +146,12 @@ class DocumentViews:
             rows = np.zeros((1, len(self.encoder_centre)), np.float32) if encoded is None else encoded[None]
         return np.asarray(self._side_by_side(counts, rows)[0])
 
-    def _text(self, corpus: Corpus) -> FloatArray:
+    def _text(self, corpus: Corpus, counts: Any) -> FloatArray:
         if self.encoder_centre is not None and corpus.encoded is None:
             raise UsageError(
                 "This model was fitted with an encoder: its vectors are needed for these documents."
             )
-        return self._side_by_side(_damped(corpus.tokens, len(self.weights)), corpus.encoded)
+        return self._side_by_side(counts, corpus.encoded)
 
     def _side_by_side(self, counts: Any, encoded: FloatArray | None) -> FloatArray:
         """The directions of texts with these damped counts of words, all parts together at length 1."""
@@ -162,8 +163,7 @@ class DocumentViews:
             parts.append(np.float32(_ENCODER_SHARE) * _centred(encoded, self.encoder_centre))
         return parts[0] if len(parts) == 1 else unit(np.hstack(parts))
 
-    def _features(self, corpus: Corpus) -> Any:
-        counts = _damped(corpus.tokens, len(self.rarity))
+    def _features(self, corpus: Corpus, counts: Any) -> Any:
         parts = [_scaled(counts @ diags(self.rarity))]
         for kind, rarity in self.value_rarity.items():
             rows = self.trust[kind].rows.astype(np.int32)
@@ -249,13 +249,13 @@ def learn_views(
         None if found_topics is None else _directions(counts, rarity, found_topics).mean(axis=0),
         None if corpus.encoded is None else corpus.encoded.mean(axis=0),
     )
-    text = views._text(corpus)
+    text = views._text(corpus, counts)
     trust, expected = learn_trust(columns, text, learned=learned_trust)
     value_rarity = {
         kind: inverse_frequency(one.counts[one.rows >= 0], len(corpus)) for kind, one in trust.items()
     }
     views = replace(views, trust=trust, value_rarity=value_rarity)
-    return views, Seen(text, unit(text + expected), views._features(corpus))
+    return views, Seen(text, unit(text + expected), views._features(corpus, counts))
 
 
 def _damped(tokens: Ragged, n_words: int) -> Any:
