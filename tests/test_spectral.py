@@ -277,7 +277,6 @@ def test_a_space_spanned_by_next_to_no_words(
     assert all(np.isclose(length, 1.0, atol=1e-5) or length == 0 for length in lengths)
 
 
-@pytest.mark.xfail(strict=True, reason="directions of strength 0 are scaled up for rare words")
 @pytest.mark.parametrize("spanning", [4, 6])
 def test_frequent_words_that_are_all_alike_leave_rare_words_their_size(
     spanning: int, monkeypatch: pytest.MonkeyPatch

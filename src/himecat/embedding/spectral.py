@@ -122,7 +122,9 @@ def learn_words(
     strength, right = spectrum(
         spanning, min(dimension, smaller), iterations=_POWER_ITERATIONS, seed=seed, run=run
     )
-    scale = np.maximum(strength, 1e-6) ** (_SPECTRUM_POWER - 1)
+    # A direction without strength would be scaled up to noise.
+    there = strength > 1e-3 * strength[0]
+    scale = np.where(there, np.where(there, strength, 1.0) ** (_SPECTRUM_POWER - 1), 0.0)
     axes = np.ascontiguousarray((right * scale[:, None]).T, dtype=np.float32)
     large = is_large(spanning, axes.shape[1], 2 * _POWER_ITERATIONS)
     vectors = np.zeros((n_words, axes.shape[1]), dtype=np.float32)
@@ -183,7 +185,7 @@ class _Information:
         self._by_word = words.T.tocsr()
         self._beside = beside
         # How often a word meets contexts at most, and all words together.
-        self._most = (self._by_word != 0) @ np.diff(beside.indptr)
+        self._most = (self._by_word != 0) @ np.diff(beside.indptr).astype(np.int64)
         self._large = int(self._most.sum()) > _WORTH_COMPILING
 
     def block(self, chosen: npt.NDArray[np.int64]) -> Any:
