@@ -36,6 +36,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "metadata types trusted alike": {"learn_trust": False},
     "no names of leaves": {"use_names": False},
     "no tree": {"use_hierarchy": False},
+    "no topics": {"topics": 0},
     "words weighed alike": {"weigh_words": False},
     "no EM": {"em_rounds": 0},
     "leaves equally frequent": {"learn_prior": False},

@@ -258,9 +258,7 @@ def leaf_f1(predictions: Path, dataset: Path) -> float:
 def compare(pile: Pile, dataset: Path, goal: Goal, model: Path) -> Figures:
     """Ours and the peer on one corpus, in turns; the model is left in its folder."""
     placed, peer_placed = pile.folder / "placed.jsonl", pile.folder / "peer.jsonl"
-    found: Figures = {}
-    if goal.warm_up:
-        found["first_run"] = fit_and_predict(pile, model, placed)
+    found: Figures = {"first_run": fit_and_predict(pile, model, placed)} if goal.warm_up else {}
     ours, peers = [], []
     for _ in range(goal.rounds):
         ours.append(fit_and_predict(pile, model, placed))
@@ -289,7 +287,8 @@ class MemoryByProgress:
                 with suppress(OSError, IndexError):
                     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
                     mb = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-                    self.samples.append({"documents": self.done, "mb": mb})
+                    # A process that has ended is told to have none.
+                    self.samples += [{"documents": self.done, "mb": mb}] if pages else []
 
 
 def long_file(pile: Pile, model: Path, lines: int, folder: Path, starts: int) -> Figures:

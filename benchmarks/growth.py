@@ -43,7 +43,15 @@ class Sizes:
     warm_up: bool = True
 
 
-SHORT = Sizes(shares=(), leaves=(10, 20), depths=(2, 8), depths_leaves=10, documents=300, vocabulary=2_000)
+SHORT = Sizes(
+    shares=(),
+    leaves=(10, 20),
+    depths=(2, 8),
+    depths_leaves=10,
+    documents=300,
+    vocabulary=2_000,
+    warm_up=False,
+)
 ALL_OF_ARXIV_LARGE = 147_741
 
 
@@ -211,7 +219,7 @@ def size_of(panel: str, row: Figures) -> float:
 
 def show(found: Figures) -> None:
     """Print the figures."""
-    for panel in (panel for panel in TITLES if panel in found):
+    for panel in (panel for panel in TITLES if found.get(panel)):
         print(f"per document, by {TITLES[panel]} (ratio to the first; at most {AT_MOST})")
         for row in found[panel]:
             for title in ("ours", PEER):
@@ -227,7 +235,7 @@ def show(found: Figures) -> None:
 def markdown(found: Figures) -> str:
     """The table of docs/performance.md."""
     lines = ["| | CPU ms | ratio | wall ms | ratio | KB | ratio | peer: CPU ratio |", "|---|" + "---:|" * 7]
-    for panel in (panel for panel in TITLES if panel in found):
+    for panel in (panel for panel in TITLES if found.get(panel)):
         for row in found[panel]:
             each, ratio = row["ours"]["per_document"], row["ours"]["ratio"]
             cells = [f"{size_of(panel, row):,.0f} {TITLES[panel]}"]
@@ -256,7 +264,7 @@ def plot(found: Figures) -> str:
     """The ratios as an SVG picture, a panel for each way to grow."""
     from math import log
 
-    panels = [panel for panel in TITLES if panel in found]
+    panels = [panel for panel in TITLES if found.get(panel)]
     width, height, left, top, gap = 250, 220, 58, 58, 34
     ratios = [value for panel in panels for row in found[panel] for value in row["ours"]["ratio"].values()]
     highest = max(2.0, 1.1 * max(ratios))

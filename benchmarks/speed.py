@@ -91,7 +91,7 @@ def _embedding(found: Figures) -> Iterator[Row]:
         ratio = row["pairs_per_cpu_second"] / theirs["pairs_per_cpu_second"] if theirs else None
         yield Row(
             "embedding",
-            f"{side}, {threads} threads: million pairs per CPU-s",
+            f"{side}, {threads} thread{'s' * (threads > 1)}: million pairs per CPU-s",
             row["pairs_per_cpu_second"] / 1e6,
             peer if theirs else "",
             theirs["pairs_per_cpu_second"] / 1e6 if theirs else None,
@@ -198,7 +198,7 @@ def _end_to_end(found: Figures) -> Iterator[Row]:
 
 def _growth(found: Figures) -> Iterator[Row]:
     names = {"cpu_ms": "CPU ms", "wall_ms": "wall ms", "kb": "KB"}
-    for panel in (panel for panel in ("documents", "leaves", "depth") if panel in found):
+    for panel in (panel for panel in ("documents", "leaves", "depth") if found.get(panel)):
         rows = found[panel]
         for name, title in names.items():
             worst = max(rows, key=lambda row: row["ours"]["ratio"][name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -70,9 +71,12 @@ def test_classifier_agrees_with_the_plain_network(load: Any) -> None:
     table_rows(load, "classifier", {"largest_difference": far})
 
 
-def test_reading_short_form(load: Any) -> None:
+def test_reading_short_form(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    figures = load("speed").run_part("reading", short=True)
+    reading = load("reading")
+    # Not in processes of their own: most of the time would go into imports.
+    monkeypatch.setattr(reading, "measure", reading.measure_here)
+    figures = reading.run(short=True)
     assert figures["best"]["jsonl"]["words"] == figures["best"]["parquet"]["words"] > 0
     table_rows(load, "reading", figures)
 
@@ -92,13 +96,27 @@ def test_end_to_end_short_form(load: Any) -> None:
     table_rows(load, "end_to_end", figures)
 
 
-def test_growth_short_form(load: Any) -> None:
+def test_growth_short_form(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     growth = load("growth")
-    sizes = growth.Sizes(shares=(), leaves=(4,), depths=(), documents=80, vocabulary=500, warm_up=False)
-    figures = growth.run(short=True, sizes=sizes)
-    (row,) = figures["leaves"]
-    assert row["documents"] == 80
-    assert row["ours"]["ratio"] == {"wall_ms": 1, "cpu_ms": 1, "kb": 1}
+    seen = []
+
+    # What these do is seen in the test of end_to_end, and takes its time.
+    def fit_and_predict(pile: Any, model: Path, predictions: Path) -> dict[str, float]:
+        documents = pile.documents.read_text()
+        predictions.write_text(documents)
+        seen.append(documents.count('"labels"'))
+        return {"wall_seconds": 1.0 + len(seen), "cpu_seconds": 1.0, "peak_mb": 1.0}
+
+    monkeypatch.setattr(growth, "fit_and_predict", fit_and_predict)
+    monkeypatch.setattr(
+        growth, "measure", lambda _: {"wall_seconds": 1.0, "cpu_seconds": 1.0, "peak_mb": 1.0}
+    )
+    figures = growth.run(short=True)
+    # Five labelled documents of each leaf: 10 and 20 leaves, then 10 at depths 2 and 8.
+    assert seen == [50, 100, 50, 50]
+    assert [row["documents"] for row in figures["leaves"]] == [300, 300]
+    assert [row["ours"]["ratio"]["wall_ms"] for row in figures["leaves"]] == [1, 3 / 2]
+    table_rows(load, "growth", figures)
 
 
 # -- what they are made of -----------------------------------------------------------------------------
@@ -135,26 +153,39 @@ def test_repeated_documents_have_ids_of_their_own_and_no_labels(
     assert documents[0]["text"] == documents[330]["text"]
 
 
+def test_what_a_command_writes_can_be_watched(load: Any) -> None:
+    watch = load("end_to_end").MemoryByProgress(3)
+    cost = load("end_to_end").measure(["-c", "print(1); print(2); print(3)"], watch)
+    assert watch.done == 3
+    assert all(value > 0 for value in cost.values())
+
+
 def test_a_command_that_fails_is_told_with_its_reason(load: Any) -> None:
     with pytest.raises(RuntimeError, match="no such reason"):
         load("end_to_end").measure(["-c", "raise SystemExit('no such reason')"])
 
 
 def test_memory_is_noted_after_each_tenth(load: Any) -> None:
-    end_to_end = load("end_to_end")
     if not Path("/proc/self/statm").exists():
         pytest.skip("memory of another process is read from /proc")
-    watch = end_to_end.MemoryByProgress(20)
-    # It holds 64 MB more from the middle on.
-    program = (
-        "import time\n"
-        "for n in range(20):\n"
-        "    if n == 10: held = b'x' * (64 << 20)\n"
-        "    print(n, flush=True); time.sleep(0.01)"
-    )
-    end_to_end.measure(["-c", program], watch)
-    assert watch.done == 20
-    assert watch.samples[-1]["documents"] == 20
+
+    class Growing:
+        """What a process writes: 20 lines, and 64 MB more in memory from the middle on."""
+
+        held = b""
+        lines = 0
+
+        def read1(self, _: int) -> bytes:
+            if self.lines == 20:
+                return b""
+            if self.lines == 10:
+                self.held = b"x" * (64 << 20)
+            self.lines += 1
+            return b"a prediction\n"
+
+    watch = load("end_to_end").MemoryByProgress(20)
+    watch(os.getpid(), Growing())
+    assert [sample["documents"] for sample in watch.samples] == list(range(2, 21, 2))
     assert watch.samples[-1]["mb"] - watch.samples[0]["mb"] > 50
 
 
@@ -167,7 +198,7 @@ def test_made_up_trees_have_the_leaves_and_depth_asked_for(load: Any, leaves: in
     assert len({path[-1] for path in paths}) == leaves
 
 
-def test_made_up_documents_fit_their_tree(load: Any, tmp_path: Path) -> None:
+def test_made_up_documents_fit_their_tree(load: Any, himecat: Any, tmp_path: Path) -> None:
     from himecat.corpus.taxonomy_readers import read_taxonomy
 
     growth = load("growth")
@@ -179,6 +210,8 @@ def test_made_up_documents_fit_their_tree(load: Any, tmp_path: Path) -> None:
     labelled = Counter(tree.find(one["labels"]) for one in documents if "labels" in one)
     assert set(labelled) == set(tree.leaves)
     assert set(labelled.values()) == {2}
+    given = (tmp_path / "documents.jsonl", "--taxonomy", tmp_path / "label_hier.txt", "--metadata", "authors")
+    assert himecat("check", *given).code == 0
     again = tmp_path / "again"
     growth.make_up(again, 12, 3, 100, 1000, per_leaf=2)
     assert (again / "documents.jsonl").read_bytes() == (tmp_path / "documents.jsonl").read_bytes()
