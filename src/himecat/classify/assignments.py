@@ -52,7 +52,7 @@ class Assignments:
         """One probability per level of the path."""
         depth = self.taxonomy.depths[int(self.nodes[row])]
         # Six digits are more than a probability from a few labels can mean, and print the same everywhere.
-        return tuple(round(float(value), 6) for value in self.confidence[row, :depth])
+        return tuple([round(value, 6) for value in self.confidence[row, :depth].tolist()])
 
     @property
     def reached_leaf(self) -> npt.NDArray[np.bool_]:

@@ -193,14 +193,19 @@ def _sharpness(
 def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tuple[float, float]:
     """The exponent and the share of slips under which the choices made are most probable."""
 
+    weights = np.array([weight for weight, _, _ in choices])
+    counts = np.array([len(logs) for _, logs, _ in choices])
+    chosen = np.array([logs[position] for _, logs, position in choices])
+    # Choices among fewer siblings than the most are filled up with impossible ones.
+    padded = np.full((len(choices), counts.max()), -np.inf)
+    for row, (_, logs, _) in enumerate(choices):
+        padded[row, : len(logs)] = logs
+
     def loss(point: npt.NDArray[np.float64]) -> float:
         exponent, slips = float(np.exp(point[0])), _share(point[1])
-        total = _BELIEF * (point[0] ** 2 + (point[1] - _USUAL_SLIPS) ** 2 / 9) / 2
-        for weight, logs, chosen in choices:
-            scaled = logs * exponent
-            right = np.exp(scaled[chosen] - np.logaddexp.reduce(scaled))
-            total -= weight * np.log((1 - slips) * right + slips / len(logs))
-        return float(total)
+        belief = _BELIEF * (point[0] ** 2 + (point[1] - _USUAL_SLIPS) ** 2 / 9) / 2
+        right = np.exp(chosen * exponent) / np.exp(padded * exponent).sum(axis=1)
+        return float(belief - (weights * np.log((1 - slips) * right + slips / counts)).sum())
 
     found = minimize(
         loss, np.array([0.0, _USUAL_SLIPS]), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3}

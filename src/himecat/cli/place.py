@@ -13,6 +13,8 @@ from himecat.cli.options import counted, names, write_json
 from himecat.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from himecat.classify import Assignments
     from himecat.corpus.builder import Origin
     from himecat.metrics import Scores
@@ -55,6 +57,8 @@ def predict(
     """
     import sys
 
+    import numpy as np
+
     from himecat.corpus import Problems
     from himecat.estimator import HiMeCat
     from himecat.files import whole_file
@@ -74,12 +78,14 @@ def predict(
     fitted.set_params(**changes)
     problems = Problems()
 
+    paths: dict[int, str] = {}
+
     def run(stream: TextIO) -> tuple[int, int]:
         placed_documents = unknown = 0
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
-            for row, origin in enumerate(origins):
-                stream.write(_prediction(origin, placed, row))
-                unknown += origin.usable and not len(corpus.tokens[row])
+            stream.writelines(_predictions(origins, placed, paths))
+            empty = corpus.tokens.lengths == 0
+            unknown += sum(origins[row].usable for row in np.flatnonzero(empty).tolist())
             placed_documents += len(origins)
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
@@ -102,14 +108,19 @@ def predict(
     progress.say(f"Placed {counted(count)}{where}.")
 
 
-def _prediction(origin: Origin, placed: Assignments, row: int) -> str:
-    line = {
-        "id": origin.id,
-        "path": list(placed.path(row)) if origin.usable else [],
-        "confidence": list(placed.confidences(row)) if origin.usable else [],
-        "leaf": bool(placed.reached_leaf[row]) and origin.usable,
-    }
-    return json_module.dumps(line, ensure_ascii=False) + "\n"
+def _predictions(origins: list[Origin], placed: Assignments, paths: dict[int, str]) -> Iterator[str]:
+    """One line per document; the paths of the tree, written once each, are kept in `paths`."""
+    nodes, reached = placed.nodes.tolist(), placed.reached_leaf.tolist()
+    for row, (origin, node, leaf) in enumerate(zip(origins, nodes, reached, strict=True)):
+        name = json_module.dumps(origin.id, ensure_ascii=False)
+        if not origin.usable:
+            yield f'{{"id": {name}, "path": [], "confidence": [], "leaf": false}}\n'
+            continue
+        path = paths.get(node)
+        if path is None:
+            path = paths[node] = json_module.dumps(list(placed.path(row)), ensure_ascii=False)
+        sure = ", ".join(map(repr, placed.confidences(row)))
+        yield f'{{"id": {name}, "path": {path}, "confidence": [{sure}], "leaf": {str(leaf).lower()}}}\n'
 
 
 def score(
