@@ -11,6 +11,7 @@ from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class
 from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused
 from himecat.classify.seeds import sow
 from himecat.embedding import JointSpace, Round, Trained, count_steps, learn_vectors, space_from
+from himecat.embedding.spectral import occurrences
 from himecat.embedding.views import DocumentViews, Seen, learn_views, unit
 from himecat.errors import UsageError
 from himecat.memory import give_back
@@ -78,6 +79,7 @@ def train(
     views, seen = _views(material, settings, kinds, sampled, seed, threads, progress)
     fused = _fused(material, settings, views, seen, make is None, seed, threads, progress)
     space = sampled or _spectral_space(material, views, seen, fused)
+    give_back()
     if make is None:
         return Fitted(space, fused, history)
     return Fitted(space, _top_down(material, settings, space, make, seed, threads, progress), history)
@@ -176,9 +178,8 @@ def _spectral_space(
     values = {}
     for kind, column in corpus.metadata.items():
         if kind in views.trust:
-            carried = np.zeros((len(column.vocabulary), length), dtype=np.float32)
-            np.add.at(carried, column.values.values, seen.text[column.values.row_of_value, :length])
-            values[kind] = unit(carried)
+            carried = occurrences(column.values, len(column.vocabulary))
+            values[kind] = unit(np.asarray(carried.T @ seen.text[:, :length], dtype=np.float32))
     return JointSpace(
         taxonomy=taxonomy,
         labels=labels,

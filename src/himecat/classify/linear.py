@@ -14,7 +14,7 @@ from himecat.products import Run, conjugate_gradients, is_large, one_by_one, pro
 FloatArray = npt.NDArray[np.float32]
 
 _ITERATIONS = 8
-_COLUMNS = 48
+_COLUMNS = 32
 
 
 def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
