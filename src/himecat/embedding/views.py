@@ -18,8 +18,9 @@ from himecat.products import Run, is_large, one_by_one, product
 
 FloatArray = npt.NDArray[np.float32]
 
-# Length of the topics' part of a direction; that of the words' part is 1.
+# Lengths of the topics' and of the encoder's part of a direction; that of the words' part is 1.
 _TOPIC_SHARE = 0.5
+_ENCODER_SHARE = 2.0
 
 
 def unit(rows: npt.NDArray[np.floating]) -> FloatArray:
@@ -159,7 +160,7 @@ class DocumentViews:
             raw = _directions(counts, self.rarity, self.topics)
             parts.append(np.float32(_TOPIC_SHARE) * _centred(raw, self.topic_centre))
         if self.encoder_centre is not None and encoded is not None:
-            parts.append(_centred(encoded, self.encoder_centre))
+            parts.append(np.float32(_ENCODER_SHARE) * _centred(encoded, self.encoder_centre))
         return parts[0] if len(parts) == 1 else unit(np.hstack(parts))
 
     def _features(self, corpus: Corpus, counts: Any) -> Any:
