@@ -191,7 +191,8 @@ def test_no_documents_give_no_batch() -> None:
         next(iter_encoded(["x"], Fields(), trained().corpus.words, {}, None, Problems(), batch_size=0))
 
 
-def test_encoding_in_batches_needs_no_more_memory_for_more_documents() -> None:
+def test_encoding_in_batches_needs_no_more_memory_for_more_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builder, "_REMEMBERED", 50)
     words = trained().corpus.words
 
     def peak(documents: int) -> int:

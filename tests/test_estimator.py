@@ -529,6 +529,7 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"dimension": 12},
     {"space": "sampled"},
     {"contexts": 20},
+    {"topics": 0},
     {"weigh_words": False},
     {"learn_trust": False},
     {"use_names": False},

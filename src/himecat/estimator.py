@@ -20,6 +20,7 @@ from himecat.corpus.documents import Fields, iter_documents
 from himecat.corpus.encoder import TextEncoder, open_encoder
 from himecat.corpus.encoder_cache import open_cache
 from himecat.embedding import JointSpace, Round
+from himecat.embedding.views import unit
 from himecat.errors import UsageError
 from himecat.explain import DocumentExplanation, LabelExplanation, explain_label, explain_row
 from himecat.parallel import usable_threads
@@ -345,7 +346,8 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
         corpus = self.encode(X)
         if isinstance(self.classifier_, FusedClassifier):
-            return self.classifier_.views.see(corpus).whole
+            # What stands beside the words' part has no counterpart among words and labels.
+            return unit(self.classifier_.views.see(corpus).whole[:, : self.space_.words.shape[1]])
         return self.space_.fold_in(corpus)
 
     def score(self, X: Any, y: Any) -> float:

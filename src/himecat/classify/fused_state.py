@@ -136,10 +136,11 @@ def _check_shapes(taxonomy: Taxonomy, views: DocumentViews, scorer: Scorer) -> N
         expected["topics"] = (views.topics, (n_words, len(views.topic_centre)))
     for kind, one in views.trust.items():
         shared = int((one.rows >= 0).sum())
-        n_values = (len(one.rows),)
-        expected[f"trust/{kind}/rarity"] = (views.value_rarity[kind], (shared,))
-        for name in ("likeness", "counts", "rows"):
+        # What two of the three agree on.
+        n_values = (sorted(map(len, (one.rows, one.likeness, one.counts)))[1],)
+        for name in ("rows", "likeness", "counts"):
             expected[f"trust/{kind}/{name}"] = (getattr(one, name), n_values)
+        expected[f"trust/{kind}/rarity"] = (views.value_rarity[kind], (shared,))
         expected[f"trust/{kind}/sums"] = (one.sums, (shared, views.dimension))
     for name, (found, shape) in expected.items():
         if found.shape != shape:
