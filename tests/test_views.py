@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, read_corpus
+from himecat.embedding.spectral import occurrences
 from himecat.embedding.views import DocumentViews, Seen, _damped, inverse_frequency, learn_views, unit
 from himecat.errors import UsageError
 
@@ -138,7 +139,7 @@ def test_the_direction_of_words_is_that_of_a_text_of_them(
     assert set(empty) == {"by", "key"}
     np.testing.assert_allclose(
         views.direction_of_words(ids),
-        views._text(text, _damped(text.tokens, len(views.weights)))[0],
+        views._text(text, _damped(occurrences(text.tokens, len(views.weights))))[0],
         atol=1e-5,
     )
     assert not views.direction_of_words(np.array([], dtype=np.int64)).any()
@@ -189,7 +190,7 @@ def test_topics_are_seen_in_new_texts_as_in_those_learned_from(
     np.testing.assert_array_equal(views.see(corpus).text, seen.text)
     np.testing.assert_allclose(views.see(corpus.take(np.array([7]))).text[0], seen.text[7], atol=1e-5)
     nothing = read_corpus(["unheard of"]).aligned(corpus.words, {})
-    assert not views._text(nothing, _damped(nothing.tokens, len(views.weights))).any()
+    assert not views._text(nothing, _damped(occurrences(nothing.tokens, len(views.weights)))).any()
 
 
 def test_words_have_a_direction_in_the_topics_too(
@@ -200,7 +201,7 @@ def test_words_have_a_direction_in_the_topics_too(
     found = views.direction_of_words(ids)
     text = read_corpus(["x1 x2"]).aligned(corpus.words, {})
     np.testing.assert_allclose(
-        found, views._text(text, _damped(text.tokens, len(views.weights)))[0], atol=1e-5
+        found, views._text(text, _damped(occurrences(text.tokens, len(views.weights))))[0], atol=1e-5
     )
     assert np.linalg.norm(found[8:]) == pytest.approx(0.5 * np.linalg.norm(found[:8]), abs=1e-4)
     assert not views.direction_of_words(np.array([], dtype=np.int64)).any()

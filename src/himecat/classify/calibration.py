@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from himecat.classify.assignments import node_probabilities
 from himecat.classify.mixture import softmax
@@ -202,7 +203,7 @@ def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tupl
         padded[row, : len(logs)] = logs
 
     def loss(point: npt.NDArray[np.float64]) -> float:
-        exponent, slips = float(np.exp(point[0])), _share(point[1])
+        exponent, slips = float(np.exp(point[0])), float(expit(point[1]))
         belief = _BELIEF * (point[0] ** 2 + (point[1] - _USUAL_SLIPS) ** 2 / 9) / 2
         right = np.exp(chosen * exponent) / np.exp(padded * exponent).sum(axis=1)
         return float(belief - (weights * np.log((1 - slips) * right + slips / counts)).sum())
@@ -210,8 +211,4 @@ def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tupl
     found = minimize(
         loss, np.array([0.0, _USUAL_SLIPS]), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3}
     )
-    return float(np.exp(np.clip(found.x[0], -2, 2))), _share(found.x[1])
-
-
-def _share(logit: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-logit)))
+    return float(np.exp(np.clip(found.x[0], -2, 2))), float(expit(found.x[1]))

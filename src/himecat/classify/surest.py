@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, minimize
+from scipy.special import expit, logit
 
 from himecat.classify.assignments import node_probabilities
 from himecat.corpus.taxonomy import Taxonomy
@@ -60,7 +61,7 @@ def settle(
         rest = np.maximum(above_before[rows] - own, 0.0)
         rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
         room = above_after[rows]
-        wanted = _share(slope * _logit(own) + offset)
+        wanted = expit(slope * _logit(own) + offset)
         # At this much, the strongest sibling's part of the rest would be as large.
         tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
         new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
@@ -156,19 +157,14 @@ def _level(
     slope, offset = minimize(loss, np.array([1.0, 0.0])).x
     # Surer documents must stay surer.
     slope = float(np.clip(slope, 0.05, 5.0))
-    learned = float((counted * _share(slope * odds + offset)).sum())
+    learned = float((counted * expit(slope * odds + offset)).sum())
     wanted = _EXCUSED * float((counted * sure).sum()) + (1 - _EXCUSED) * learned
 
     def surplus(shift: float) -> float:
-        return float((counted * _share(slope * odds + shift)).sum()) - wanted
+        return float((counted * expit(slope * odds + shift)).sum()) - wanted
 
     return slope, float(brentq(surplus, -100.0, 100.0))
 
 
 def _logit(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    held = np.clip(share, _LEAST, 1.0 - _LEAST)
-    return np.asarray(np.log(held / (1.0 - held)))
-
-
-def _share(logit: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logit, -50.0, 50.0))))
+    return np.asarray(logit(np.clip(share, _LEAST, 1.0 - _LEAST)))

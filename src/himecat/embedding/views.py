@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, hstack
 
-from himecat.corpus.columns import Corpus, Ragged
+from himecat.corpus.columns import Corpus
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
@@ -109,7 +109,7 @@ class DocumentViews:
 
     def see(self, corpus: Corpus) -> Seen:
         """Documents that took no part in learning, or that are treated as if they had not."""
-        counts = _damped(corpus.tokens, len(self.weights))
+        counts = _damped(occurrences(corpus.tokens, len(self.weights)))
         text = self._text(corpus, counts)
         expected = np.zeros_like(text)
         for kind, one in self.trust.items():
@@ -215,7 +215,7 @@ def learn_views(
     columns = {kind: (corpus.metadata[kind].values, len(corpus.metadata[kind].vocabulary)) for kind in kinds}
     found_in = occurrences(corpus.tokens, len(corpus.words))
     rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
-    counts = _damped(corpus.tokens, len(corpus.words))
+    counts = _damped(found_in)
     by_rarity = counts @ diags(rarity)
 
     def words_job() -> SpectralWords:
@@ -258,11 +258,11 @@ def learn_views(
     return views, Seen(text, unit(text + expected), views._features(corpus, counts))
 
 
-def _damped(tokens: Ragged, n_words: int) -> Any:
-    """Documents x words: a word that occurs ten times does not say ten times as much."""
-    counts = occurrences(tokens, n_words)
-    counts.data = 1.0 + np.log(counts.data)
-    return counts
+def _damped(counts: Any) -> Any:
+    """Occurrences, of which ten do not say ten times as much as one."""
+    found = counts.copy()
+    found.data = 1.0 + np.log(found.data)
+    return found
 
 
 def _directions(counts: Any, weights: FloatArray, vectors: FloatArray) -> FloatArray:
