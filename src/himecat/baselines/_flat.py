@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from himecat.baselines.system import NodeArray
 from himecat.corpus import Supervision, Taxonomy
 from himecat.errors import DataError, UsageError
-
-NodeArray = npt.NDArray[np.int64]
 
 
 def predict_leaves(features: Any, supervision: Supervision, taxonomy: Taxonomy, model: Any) -> NodeArray:

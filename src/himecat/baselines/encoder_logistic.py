@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
-from himecat.baselines._flat import NodeArray, predict_leaves
+from himecat.baselines._flat import predict_leaves
+from himecat.baselines.system import NodeArray, System, Task
 from himecat.corpus import Supervision, Taxonomy
 from himecat.errors import UsageError
+
+
+@dataclass(frozen=True)
+class EncoderLogistic(System):
+    """Vectors of a text encoder with flat logistic regression; see `encoder_logistic`.
+
+    The vectors are those of the text alone: metadata at the end of a text would lie beyond what most encoders read.
+
+    Examples
+    --------
+    >>> EncoderLogistic().c
+    10.0
+    """
+
+    name = "encoder-lr"
+    title = "Encoder + LR"
+    about = "A pretrained sentence encoder, one flat logistic regression over the leaves."
+    vectors = True
+    requires = ("sentence_transformers",)
+
+    c: float = 10.0
+
+    def place(self, task: Task) -> NodeArray:
+        """The leaf of every document."""
+        return encoder_logistic(task.corpus.encoded, task.supervision, task.taxonomy, c=self.c)
 
 
 def encoder_logistic(

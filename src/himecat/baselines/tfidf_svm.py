@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from himecat.baselines._flat import NodeArray, predict_leaves
+from himecat.baselines._flat import predict_leaves
+from himecat.baselines.system import NodeArray, System, Task
 from himecat.corpus import Corpus, Ragged, Supervision, Taxonomy
 
 # What scikit-learn's TfidfVectorizer takes for a word unless told otherwise.
 _WORD = re.compile(r"\b\w\w+\b")
+
+
+@dataclass(frozen=True)
+class TfidfSvm(System):
+    """TF-IDF of words and metadata values with a flat linear support vector machine; see `tfidf_svm`.
+
+    Examples
+    --------
+    >>> TfidfSvm().c
+    1.0
+    """
+
+    name = "tfidf-svm"
+    title = "TF-IDF + SVM"
+    about = "Words and metadata values weighed by TF-IDF, one flat linear SVM over the leaves."
+
+    c: float = 1.0
+
+    def place(self, task: Task) -> NodeArray:
+        """The leaf of every document."""
+        return tfidf_svm(task.corpus, task.supervision, task.taxonomy, c=self.c)
 
 
 def tfidf_svm(corpus: Corpus, supervision: Supervision, taxonomy: Taxonomy, *, c: float = 1.0) -> NodeArray:
