@@ -21,7 +21,10 @@ import pytest
 from conftest import TINY, Himecat
 from himecat.samples import METADATA, sample_taxonomy
 
-COMMANDS = ("demo", "check", "fit", "predict", "explain", "synthesize", "evaluate", "score")
+COMMANDS = (
+    *("demo", "check", "fit", "predict", "explain", "synthesize", "evaluate", "score"),
+    *("compare", "ablate", "sweep"),
+)
 HEAVY = ("torch", "numba", "sklearn", "pandas", "scipy", "numpy", "pyarrow", "polars", "yaml")
 
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from himecat import parameters, reading, training
+from himecat.ahead import one_ahead
 from himecat.classify import Assignments, assign
 from himecat.classify.fused import FusedClassifier
 from himecat.corpus import Corpus, Problems, Taxonomy
@@ -244,6 +245,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             allow_empty_leaves=self.allow_empty_leaves,
             skip_bad=self.skip_bad,
             progress=shown,
+            threads=self.threads,
         )
         fitted = training.train(
             material,
@@ -293,18 +295,21 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         vocabularies = space.vocabulary, space.values, self.settings_.max_tokens
         encoder = self._encoder()
         if encoder is None:
-            corpus = encode_documents(documents, *vocabularies)
+            corpus = encode_documents(documents, *vocabularies, threads=self.threads)
         else:
             with open_cache(encoder, X, problems) as cache:
-                corpus = encode_documents(documents, *vocabularies, encoder, cache=cache)
+                corpus = encode_documents(
+                    documents, *vocabularies, encoder, cache=cache, threads=self.threads
+                )
         if not self.skip_bad or problems.has_fatal:
             problems.raise_errors()
         return corpus
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
-        corpus = self.encode(X)
-        threads = usable_threads(self.threads)
+        return self._leaf_probabilities(self.encode(X), usable_threads(self.threads))
+
+    def _leaf_probabilities(self, corpus: Corpus, threads: int) -> npt.NDArray[np.float32]:
         if isinstance(self.classifier_, FusedClassifier):
             return self.classifier_.place(corpus, threads=threads)
         return self.classifier_.leaf_probabilities(corpus.tokens, self.space_.words, threads=threads)
@@ -323,11 +328,14 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
         """Place documents batch by batch: of those already placed, memory holds only the last ids.
 
+        With more than one thread, a batch is placed while the next one is read.
+
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.
         """
-        check_is_fitted(self)
-        space = self.space_
+        taxonomy, space = self._fitted_taxonomy(), self.space_
+        limit = parameters.check_value("min_confidence", self.min_confidence)
+        threads = usable_threads(self.threads)
         batches = iter_encoded(
             X,
             self._fields(),
@@ -337,10 +345,16 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             problems,
             batch_size,
             self._encoder(),
+            threads=threads,
         )
-        for origins, corpus in batches:
-            if self.skip_bad or not problems.has_errors:
-                yield origins, corpus, self.assign(corpus)
+        wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
+
+        def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
+            # One thread reads.
+            return assign(taxonomy, self._leaf_probabilities(batch[1], max(1, threads - 1)), limit)
+
+        for (origins, corpus), placed in one_ahead(wanted, place, beside=threads > 1):
+            yield origins, corpus, placed
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""

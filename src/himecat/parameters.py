@@ -75,7 +75,7 @@ class Settings:
     learn_trust: bool = True
     use_names: bool = True
     leaf_concentration: float = 30.0
-    em_rounds: int = 5
+    em_rounds: int = 2
     learn_prior: bool = True
     self_training: int = 2
     calibrate: bool = True

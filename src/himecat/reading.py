@@ -56,6 +56,7 @@ def read_material(
     allow_empty_leaves: bool,
     skip_bad: bool,
     progress: Progress,
+    threads: int | None = None,
 ) -> Material:
     """Read documents, tree and labels; every problem found is said, and errors stop here."""
     problems = Problems()
@@ -75,6 +76,7 @@ def read_material(
             skip_bad=skip_bad,
             encoder=encoder,
             progress=progress,
+            threads=threads,
         )
         corpus, labels = loaded.corpus, loaded.labels
 

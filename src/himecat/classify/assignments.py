@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -51,8 +52,12 @@ class Assignments:
     def confidences(self, row: int) -> tuple[float, ...]:
         """One probability per level of the path."""
         depth = self.taxonomy.depths[int(self.nodes[row])]
-        # Six digits are more than a probability from a few labels can mean, and print the same everywhere.
-        return tuple([round(value, 6) for value in self.confidence[row, :depth].tolist()])
+        return tuple(self.rounded[row, :depth].tolist())
+
+    @cached_property
+    def rounded(self) -> npt.NDArray[np.float64]:
+        """The confidences to six digits: more than a probability from a few labels can mean."""
+        return np.asarray(np.round(self.confidence.astype(np.float64), 6), dtype=np.float64)
 
     @property
     def reached_leaf(self) -> npt.NDArray[np.bool_]:
@@ -72,12 +77,13 @@ def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> Fl
     >>> node_probabilities(tree, np.array([[0.75, 0.25]], dtype=np.float32)).tolist()
     [[1.0, 1.0, 0.75, 0.25]]
     """
-    found = np.zeros((len(leaf_probabilities), len(taxonomy)), dtype=np.float64)
-    found[:, list(taxonomy.leaves)] = leaf_probabilities
+    # A node after the other lies together in memory, because whole nodes are added up.
+    found = np.zeros((len(taxonomy), len(leaf_probabilities)), dtype=np.float64)
+    found[list(taxonomy.leaves)] = leaf_probabilities.T
     # Children stand behind their parents, so one sweep from the end gathers whole subtrees.
     for node in range(len(taxonomy) - 1, 0, -1):
-        found[:, taxonomy.parents[node]] += found[:, node]
-    return np.minimum(found, 1.0).astype(np.float32)
+        found[taxonomy.parents[node]] += found[node]
+    return np.minimum(found, 1.0, out=found).astype(np.float32).T
 
 
 def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float = 0.0) -> Assignments:

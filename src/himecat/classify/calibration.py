@@ -70,16 +70,20 @@ class Calibration:
     def _believed(self, taxonomy: Taxonomy, leaves: FloatArray) -> FloatArray:
         if all(level == AS_IT_IS for level in self.levels):
             return leaves
-        at_node = node_probabilities(taxonomy, leaves).astype(np.float64)
-        found = np.ones_like(at_node)
+        # A node after the other, as they lie in memory.
+        at_node = node_probabilities(taxonomy, leaves).T
+        found = np.ones(at_node.shape)
         for node in taxonomy.inner:
             children = list(taxonomy.children[node])
             exponent, slips = self.levels[taxonomy.depths[node]]
-            choice = np.maximum(at_node[:, children], 1e-30) ** exponent
-            choice = (1 - slips) * choice / choice.sum(axis=1, keepdims=True) + slips / len(children)
-            found[:, children] = found[:, [node]] * choice
-        chosen = found[:, list(taxonomy.leaves)]
-        return np.asarray(chosen / chosen.sum(axis=1, keepdims=True), dtype=np.float32)
+            choice = np.maximum(at_node[children], 1e-30, dtype=np.float64) ** exponent
+            choice *= (1 - slips) / choice.sum(axis=0)
+            choice += slips / len(children)
+            choice *= found[node]
+            found[children] = choice
+        chosen = found[list(taxonomy.leaves)]
+        chosen /= chosen.sum(axis=0)
+        return np.ascontiguousarray(chosen.T, dtype=np.float32)
 
 
 def calibrate(
@@ -169,19 +173,25 @@ def _sharpness(
     # Of a leaf that none of them belongs to, nothing is known.
     seen = (np.bincount(leaves, minlength=n_leaves) > 0) & np.isfinite(fairness)
     belief = fairness if np.isfinite(fairness) else 0.0
+    impossible = ~seen & (belief > 0)
 
     def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         sharpness, bias = np.exp(point[0]), point[1:]
-        logits = np.where(seen | (belief == 0), scores * sharpness + bias, -1e30)
-        logits -= logits.max(axis=1, keepdims=True)
-        logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        off = np.exp(logits)
-        off[rows, leaves] -= 1.0
-        off *= weights[:, None]
+        # Documents x leaves, with one place for every step.
+        off = scores * sharpness
+        off += bias
+        off[:, impossible] = -1e30
+        off -= off.max(axis=1, keepdims=True)
+        chosen = off[rows, leaves]
+        np.exp(off, out=off)
+        sums = off.sum(axis=1)
+        off *= (weights / sums)[:, None]
+        off[rows, leaves] -= weights
         away = point[0] - np.log(TYPICAL_SHARPNESS)
-        total = -(weights * logits[rows, leaves]).sum() + (_BELIEF * away**2 + belief * (bias**2).sum()) / 2
+        logs = chosen - np.log(sums)
+        total = -(weights * logs).sum() + (_BELIEF * away**2 + belief * (bias**2).sum()) / 2
         slope = np.concatenate(
-            [[(off * scores).sum() * sharpness + _BELIEF * away], (off.sum(axis=0) + belief * bias) * seen]
+            [[np.vdot(off, scores) * sharpness + _BELIEF * away], (off.sum(axis=0) + belief * bias) * seen]
         )
         return float(total), slope
 

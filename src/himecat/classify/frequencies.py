@@ -10,9 +10,6 @@ from himecat.classify.mixture import softmax
 _ROUNDS = 50
 # Mass spread evenly over the leaves, as a share of the documents' own: no leaf is impossible.
 _EVEN_SHARE = 0.1
-# How much of the noise that few held-out documents let expect is taken out. All of it would be right if a leaf's
-# frequency were read from its own held-out documents alone.
-_NOISE_SHARE = 1.5
 
 
 def log_frequencies(
@@ -52,6 +49,8 @@ def log_frequencies(
         mass = share * ((1.0 / np.maximum(odds @ share, 1e-30)) @ odds) + _EVEN_SHARE * n / n_leaves
         share = (mass / mass.sum()).astype(np.float32)
     found = np.log(share) - np.log(share).mean()
-    noise = _NOISE_SHARE * (1.0 - accuracy) / (max(labelled, 1e-9) * max(accuracy, 1e-9))
-    kept = max(0.0, 1.0 - noise / max(float(found.var()), 1e-12))
+    # What would vary by mistake if a leaf's frequency were read from its own held-out documents alone. It is read
+    # from all documents: clearly more than this is believed nearly whole, no more than this not at all.
+    noise = (1.0 - accuracy) / (max(labelled, 1e-9) * max(accuracy, 1e-9))
+    kept = max(0.0, 1.0 - (noise / max(float(found.var()), 1e-12)) ** 2)
     return np.asarray(kept * found, dtype=np.float32)

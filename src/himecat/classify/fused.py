@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +12,17 @@ import numpy.typing as npt
 from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
 from himecat.classify.frequencies import log_frequencies
 from himecat.classify.linear import cross_fit
-from himecat.classify.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
+from himecat.classify.mixture import (
+    Anchors,
+    Mixture,
+    fit_mixture,
+    gather_anchors,
+    softmax,
+    softmax_in_place,
+)
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
-from himecat.embedding.views import DocumentViews, Seen
+from himecat.embedding.views import DocumentViews, Seen, between
 from himecat.memory import give_back
 from himecat.parallel import Stopped, one_blas_thread, run_all, stop_requested
 
@@ -50,11 +57,11 @@ class FusedSettings:
     Examples
     --------
     >>> FusedSettings().em_rounds
-    5
+    2
     """
 
     concentration: float = 30.0
-    em_rounds: int = 5
+    em_rounds: int = 2
     learn_prior: bool = True
     self_training: int = 2
     calibrated: bool = True
@@ -84,12 +91,18 @@ class Scorer:
 
     def scores(self, seen: Seen) -> FloatArray:
         """One row per document, one column per leaf."""
-        by_mixture = np.float32(self.concentration) * (seen.whole @ self.directions.T) + self.log_prior
-        found = by_mixture / np.float32(self.scales[0])
+        found = np.asarray(seen.whole @ self.directions.T, dtype=np.float32)
+        found *= np.float32(self.concentration)
+        found += self.log_prior
+        found /= np.float32(self.scales[0])
         if len(self.text_weights):
-            found = found + (seen.text @ self.text_weights) / np.float32(self.scales[1])
-            found = found + (seen.features @ self.feature_weights) / np.float32(self.scales[2])
-        return np.asarray(found, dtype=np.float32)
+            part = seen.text @ self.text_weights
+            part /= np.float32(self.scales[1])
+            found += part
+            part = seen.features @ self.feature_weights
+            part /= np.float32(self.scales[2])
+            found += part
+        return found
 
 
 @dataclass(frozen=True)
@@ -115,16 +128,16 @@ class FusedClassifier:
 
     def place(self, corpus: Corpus, *, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document."""
+        starts = range(0, len(corpus), _BATCH)
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                rows = np.arange(start, min(start + _BATCH, len(corpus)))
-                scores = self.scorer.scores(self.views.see(corpus.take(rows)))
-                return self.calibration.probabilities(self.taxonomy, scores)
+                seen = self.views.see(between(corpus, start, start + _BATCH), batches=len(starts))
+                return self.calibration.probabilities(self.taxonomy, self.scorer.scores(seen))
 
             return job
 
-        parts = run_all([batch_job(start) for start in range(0, len(corpus), _BATCH)], threads)
+        parts = run_all([batch_job(start) for start in starts], threads)
         return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
 
 
@@ -144,8 +157,15 @@ def start_from(
     settings: FusedSettings,
     *,
     learn_prior: bool,
+    log_prior: FloatArray | None = None,
 ) -> Start:
-    """Place all documents by the mixture; with `learn_prior` it finds the leaves' frequencies on its own."""
+    """Place all documents by the mixture; with `learn_prior` it finds the leaves' frequencies on its own.
+
+    Parameters
+    ----------
+    log_prior : array, optional
+        Logarithms of the leaves' frequencies, where they are known.
+    """
     anchors = gather_anchors(taxonomy, supervision, seen.whole, *seeds)
     mixture = fit_mixture(
         taxonomy,
@@ -155,6 +175,7 @@ def start_from(
         rounds=settings.em_rounds,
         learn_prior=learn_prior,
         kin=_KIN if settings.use_hierarchy else 0.0,
+        log_prior=log_prior,
     )
     return Start(anchors, mixture)
 
@@ -176,13 +197,15 @@ def fit_scorer(
         Logarithms of the leaves' frequencies; without it, the mixture's own are taken.
     """
 
-    def run(jobs: Sequence[Callable[[], Any]]) -> Iterable[Any]:
-        # Within a job of others there is nothing to share the work with.
-        return run_all(jobs, threads) if threads > 1 else (_unless_stopped(job) for job in jobs)
+    def run(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
+        # Results are large: no more at once than threads can make. With one, others run beside this fit.
+        for first in range(0, len(jobs), threads):
+            some = jobs[first : first + threads]
+            yield from run_all(some, threads) if threads > 1 else map(_unless_stopped, some)
 
     anchors, mixture = start.anchors, start.mixture
     found, posterior, prior = mixture.scores, mixture.posterior, mixture.log_prior
-    if log_prior is not None:
+    if log_prior is not None and log_prior is not prior:
         found = found + (log_prior - prior)
         posterior, prior = softmax(found), log_prior
         anchors.hold(posterior)
@@ -200,8 +223,15 @@ def fit_scorer(
             [seen.text, seen.features], posterior, weights, parts, _PENALTY, run
         )
         scales = (scale, _spread(by_text), _spread(by_feature))
-        total = found / scales[0] + by_text / scales[1] + by_feature / scales[2]
-        posterior = softmax(np.float32(_DECIDED) * total)
+        # In their own places, because all of these are documents x leaves.
+        by_text /= np.float32(scales[1])
+        by_feature /= np.float32(scales[2])
+        posterior = found / np.float32(scales[0])
+        posterior += by_text
+        posterior += by_feature
+        del by_text, by_feature
+        posterior *= np.float32(_DECIDED)
+        softmax_in_place(posterior)
         anchors.hold(posterior)
     return Scorer(mixture.directions, prior, settings.concentration, text, features, scales)
 
@@ -265,7 +295,7 @@ def fit_fused(
 
     def place_all() -> Start:
         own = not held_out and settings.learn_prior
-        return start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=own)
+        return start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=own, log_prior=log_prior)
 
     # One product of matrices after the other, in the same order for any number of threads.
     with one_blas_thread():

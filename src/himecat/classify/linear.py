@@ -30,9 +30,9 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
     >>> (rows @ found).argmax(axis=1).tolist()
     [0, 1]
     """
-    total = float(weights.sum())
-    centred = targets - (weights @ targets) / total
+    mean = (weights @ targets) / float(weights.sum())
     if not issparse(rows):
+        centred = targets - mean
         weighted = rows * weights[:, None]
         system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
         return np.asarray(np.linalg.solve(system, weighted.T @ centred), dtype=np.float32)
@@ -40,12 +40,12 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
     used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
     narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
     across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
-    large = is_large(narrow, centred.shape[1], 2 * _ITERATIONS)
-    found = np.zeros((rows.shape[1], centred.shape[1]), dtype=np.float32)
+    large = is_large(narrow, targets.shape[1], 2 * _ITERATIONS)
+    found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
     # Columns do not depend on each other: a few at a time need little memory, however many leaves there are.
-    for start in range(0, centred.shape[1], _COLUMNS):
+    for start in range(0, targets.shape[1], _COLUMNS):
         chosen = slice(start, start + _COLUMNS)
-        target = product(across, np.ascontiguousarray(centred[:, chosen]), large=large)
+        target = product(across, np.ascontiguousarray(targets[:, chosen] - mean[chosen]), large=large)
         found[used, chosen] = conjugate_gradients(
             narrow, across, target, penalty, iterations=_ITERATIONS, large=large
         )
@@ -99,14 +99,20 @@ def cross_fit(
         return job
 
     jobs = [job_of(rows, part) for rows in views for part in range(n_parts)]
-    results = []
+    results: list[tuple[FloatArray, FloatArray]] = []
     # One result after the other, so that those of jobs run one by one need not be kept.
-    for number, (found, of_own, of_known) in enumerate(run(jobs)):
+    done = iter(run(jobs))
+    for number in range(len(jobs)):
+        found, of_own, of_known = next(done)
+        found /= np.float32(n_parts)
         part = number % n_parts
         if part == 0:
-            results.append((np.zeros_like(targets), np.zeros_like(found)))
-        scores, mean = results[-1]
+            results.append((np.zeros_like(targets), found))
+        else:
+            results[-1][1][:] += found
+        # With many leaves the weights are the largest array of all.
+        del found
+        scores = results[-1][0]
         scores[away[part]] = of_own
         scores[known] += of_known / np.float32(n_parts)
-        mean += found / np.float32(n_parts)
     return results

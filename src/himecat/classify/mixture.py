@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +28,22 @@ def softmax(scores: npt.NDArray[np.floating]) -> FloatArray:
     >>> softmax(np.array([[0.0, 0.0]])).tolist()
     [[0.5, 0.5]]
     """
-    found = np.exp(scores - scores.max(axis=1, keepdims=True))
-    found /= found.sum(axis=1, keepdims=True)
-    return np.asarray(found, dtype=np.float32)
+    return np.asarray(softmax_in_place(scores.copy()), dtype=np.float32)
+
+
+def softmax_in_place(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What `softmax` gives, in the place of the scores: documents x leaves are large.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.0, 0.0]], dtype=np.float32)
+    >>> softmax_in_place(scores) is scores, scores.tolist()
+    (True, [[0.5, 0.5]])
+    """
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
 
 
 @dataclass(frozen=True)
@@ -121,6 +135,7 @@ def fit_mixture(
     rounds: int,
     learn_prior: bool,
     kin: float = 0.0,
+    log_prior: FloatArray | None = None,
 ) -> Mixture:
     """Fit by expectation and maximisation; with no rounds the anchors alone decide.
 
@@ -128,6 +143,8 @@ def fit_mixture(
     ----------
     kin : float
         How many documents' worth of a leaf's direction come from the leaves below its parent.
+    log_prior : array, optional
+        Logarithms of the leaves' frequencies at the start; without it, all leaves are equally frequent.
 
     Examples
     --------
@@ -143,23 +160,26 @@ def fit_mixture(
     share = np.maximum(anchors.mass, 1.0)
     share = (share / (share + _PLACED_WEIGHT)).astype(np.float32)[:, None]
     n_leaves = len(means)
-    pointing, log_prior = unit(means), np.zeros(n_leaves, dtype=np.float32)
-    free = np.ones(len(directions), dtype=bool)
-    free[anchors.certain] = False
+    pointing = unit(means)
+    log_prior = np.zeros(n_leaves, dtype=np.float32) if log_prior is None else log_prior
+    certain = anchors.certain
     for turn in range(rounds + 1):
-        scores = np.float32(concentration) * (directions @ pointing.T) + log_prior
-        posterior = softmax(scores)
+        scores = np.asarray(directions @ pointing.T, dtype=np.float32)
+        scores *= np.float32(concentration)
+        scores += log_prior
+        posterior = softmax_in_place(scores.copy() if turn == rounds else scores)
         anchors.hold(posterior)
         if turn == rounds:
             break
-        placed = posterior[free]
-        mass = placed.sum(axis=0)
-        mean = (placed.T @ directions[free]) / np.maximum(mass, 1e-9)[:, None]
+        # Documents whose leaf is known are among the anchors.
+        posterior[certain] = 0.0
+        mass = posterior.sum(axis=0)
+        mean = (posterior.T @ directions) / np.maximum(mass, 1e-9)[:, None]
         pointing = unit(share * means + (1 - share) * mean)
         if learn_prior:
             spread = mass + _EVEN_SHARE * max(float(mass.sum()), 1e-9) / n_leaves
             log_prior = np.log(spread / spread.sum()).astype(np.float32)
-    return Mixture(pointing, log_prior, posterior, np.asarray(scores, dtype=np.float32))
+    return Mixture(pointing, log_prior, posterior, scores)
 
 
 def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, kin: float) -> FloatArray:

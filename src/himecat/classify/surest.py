@@ -46,18 +46,22 @@ def settle(
     [[0.67..., 0.17..., 0.17...]]
     """
     before = np.asarray(leaves, dtype=np.float64)
-    after = before.copy()
-    path_of = np.full((taxonomy.n_leaves, max(1, taxonomy.depth)), -1, dtype=np.int64)
+    if not len(before):
+        return before.astype(np.float32)
+    path_of = np.full((taxonomy.n_leaves, len(levels)), -1, dtype=np.int64)
     for position, leaf in enumerate(taxonomy.leaves):
-        path_of[position, : len(taxonomy.lineages[leaf])] = taxonomy.lineages[leaf]
-    paths = path_of[before.argmax(axis=1)] if len(before) else path_of[:0]
-    at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32)).astype(np.float64)
-    parents = np.array([max(parent, 0) for parent in taxonomy.parents], dtype=np.int64)
+        lineage = taxonomy.lineages[leaf][: len(levels)]
+        path_of[position, : len(lineage)] = lineage
+    chosen = before.argmax(axis=1)
+    paths = path_of[chosen]
+    at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
     above_before, above_after = np.ones(len(before)), np.ones(len(before))
+    # What leaves are multiplied by that leave the likeliest path after so many nodes, and at last its own leaf.
+    factors = np.ones((len(before), len(levels) + 1))
     for level, (slope, offset) in enumerate(levels):
         rows = np.flatnonzero(paths[:, level] >= 0)
         nodes = paths[rows, level]
-        own = at_node[rows, nodes]
+        own = at_node[rows, nodes].astype(np.float64)
         rest = np.maximum(above_before[rows] - own, 0.0)
         rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
         room = above_after[rows]
@@ -65,39 +69,56 @@ def settle(
         # At this much, the strongest sibling's part of the rest would be as large.
         tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
         new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
-        inside, beside = taxonomy.leaf_membership[nodes], taxonomy.leaf_membership[parents[nodes]]
-        grown = (new / np.maximum(own, 1e-300))[:, None]
-        shrunk = np.where(rest > _LEAST * own, (room - new) / np.maximum(rest, 1e-300), 0.0)[:, None]
-        scaled = before[rows] * np.where(inside, grown, shrunk)
-        after[rows] = np.where(beside, scaled, after[rows])
+        grown = new / np.maximum(own, 1e-300)
+        shrunk = np.where(rest > _LEAST * own, (room - new) / np.maximum(rest, 1e-300), 0.0)
+        factors[rows, level], factors[rows, level + 1] = shrunk, grown
         above_before[rows], above_after[rows] = own, new
-    return _without_moves(before, after / after.sum(axis=1, keepdims=True))
+    after = np.take_along_axis(factors, _nodes_in_common(path_of)[chosen], axis=1)
+    after *= before
+    after /= after.sum(axis=1, keepdims=True)
+    return _without_moves(before, after, chosen)
 
 
-def _without_moves(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> FloatArray:
-    """Go from `before` towards `after` only as far as the likeliest leaf stays the likeliest."""
-    chosen = before.argmax(axis=1) if len(before) else np.zeros(0, dtype=np.int64)
-    rows = np.arange(len(before))
-    lead, later = (at[rows, chosen][:, None] - at for at in (before, after))
+def _nodes_in_common(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """For every two leaves, how many nodes their paths have in common from the root on."""
+    found = np.zeros((len(paths), len(paths)), dtype=np.int64)
+    for nodes in paths.T:
+        found += (nodes[:, None] == nodes) & (nodes >= 0)
+    return found
+
+
+def _without_moves(
+    before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]
+) -> FloatArray:
+    """Go from `before` towards `after` only as far as the chosen leaf, the likeliest, stays the likeliest."""
+    all_rows = np.arange(len(before))
     # A lead is linear along the way; half of what there was is kept.
-    far = np.where(later < lead / 2, (lead / 2) / np.maximum(lead - later, 1e-300), 1.0)
-    far[rows, chosen] = 1.0
-    way = far.min(axis=1, initial=1.0)[:, None]
-    return np.asarray(before + way * (after - before), dtype=np.float32)
+    halved = after - before / 2
+    moved = np.flatnonzero(halved.max(axis=1) > halved[all_rows, chosen])
+    if len(moved):
+        old, new, rows, stays = before[moved], after[moved], np.arange(len(moved)), chosen[moved]
+        lead, later = (at[rows, stays][:, None] - at for at in (old, new))
+        far = np.where(later < lead / 2, (lead / 2) / np.maximum(lead - later, 1e-300), 1.0)
+        far[rows, stays] = 1.0
+        after[moved] = old + far.min(axis=1)[:, None] * (new - old)
+    return after.astype(np.float32)
 
 
 def _strongest_sibling(
     taxonomy: Taxonomy,
-    at_node: npt.NDArray[np.float64],
+    at_node: FloatArray,
     rows: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
+    """The probability of each node's likeliest sibling; 0 where it has none."""
     found = np.zeros(len(rows))
-    for node in np.unique(nodes).tolist():
-        siblings = [one for one in taxonomy.children[taxonomy.parents[node]] if one != node]
-        if siblings:
-            chosen = np.flatnonzero(nodes == node)
-            found[chosen] = at_node[np.ix_(rows[chosen], siblings)].max(axis=1)
+    parents = np.array(taxonomy.parents, dtype=np.int64)[nodes]
+    for parent in np.unique(parents).tolist():
+        here = np.flatnonzero(parents == parent)
+        children = np.array(taxonomy.children[parent], dtype=np.int64)
+        among = at_node.T[children][:, rows[here]]
+        among[np.searchsorted(children, nodes[here]), np.arange(len(here))] = 0.0
+        found[here] = among.max(axis=0)
     return found
 
 

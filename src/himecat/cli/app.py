@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from himecat import __version__
+from himecat.cli.compare import ablate, compare, sweep
 from himecat.cli.examine import check, demo, explain, synthesize
 from himecat.cli.learn import evaluate, fit
 from himecat.cli.place import predict, score
@@ -61,5 +62,5 @@ def _program(
 
 
 # In the order in which a person needs them.
-for command in (demo, check, fit, predict, explain, synthesize, evaluate, score):
+for command in (demo, check, fit, predict, explain, synthesize, evaluate, score, compare, ablate, sweep):
     app.command(cls=_Command)(command)

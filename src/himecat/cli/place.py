@@ -78,12 +78,12 @@ def predict(
     fitted.set_params(**changes)
     problems = Problems()
 
-    paths: dict[int, str] = {}
+    ends: dict[int, tuple[str, str, int]] = {}
 
     def run(stream: TextIO) -> tuple[int, int]:
         placed_documents = unknown = 0
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
-            stream.writelines(_predictions(origins, placed, paths))
+            stream.writelines(_predictions(origins, placed, ends))
             empty = corpus.tokens.lengths == 0
             unknown += sum(origins[row].usable for row in np.flatnonzero(empty).tolist())
             placed_documents += len(origins)
@@ -108,19 +108,27 @@ def predict(
     progress.say(f"Placed {counted(count)}{where}.")
 
 
-def _predictions(origins: list[Origin], placed: Assignments, paths: dict[int, str]) -> Iterator[str]:
-    """One line per document; the paths of the tree, written once each, are kept in `paths`."""
-    nodes, reached = placed.nodes.tolist(), placed.reached_leaf.tolist()
-    for row, (origin, node, leaf) in enumerate(zip(origins, nodes, reached, strict=True)):
-        name = json_module.dumps(origin.id, ensure_ascii=False)
-        if not origin.usable:
-            yield f'{{"id": {name}, "path": [], "confidence": [], "leaf": false}}\n'
+def _predictions(
+    origins: list[Origin], placed: Assignments, ends: dict[int, tuple[str, str, int]]
+) -> Iterator[str]:
+    """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
+    written = json_module.JSONEncoder(ensure_ascii=False).encode
+    nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
+    for row, ((name, _, usable), node) in enumerate(zip(origins, nodes, strict=True)):
+        if not usable:
+            yield f'{{"id": {written(name)}, "path": [], "confidence": [], "leaf": false}}\n'
             continue
-        path = paths.get(node)
-        if path is None:
-            path = paths[node] = json_module.dumps(list(placed.path(row)), ensure_ascii=False)
-        sure = ", ".join(map(repr, placed.confidences(row)))
-        yield f'{{"id": {name}, "path": {path}, "confidence": [{sure}], "leaf": {str(leaf).lower()}}}\n'
+        if node not in ends:
+            leaf = written(placed.taxonomy.is_leaf(node))
+            path = written(list(placed.path(row)))
+            ends[node] = (
+                f', "path": {path}, "confidence": [',
+                f'], "leaf": {leaf}}}\n',
+                placed.taxonomy.depths[node],
+            )
+        before, after, depth = ends[node]
+        sure = ", ".join(map(repr, confidences[row][:depth]))
+        yield f'{{"id": {written(name)}{before}{sure}{after}'
 
 
 def score(

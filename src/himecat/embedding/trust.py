@@ -82,7 +82,9 @@ class ValueTrust:
         if own is not None:
             found -= np.asarray(pull.sum(axis=1), dtype=np.float32).reshape(-1, 1) * own
         total = np.asarray(carried @ gain[known][:, None]).reshape(-1, 1)
-        return np.where(total > 0, found / np.maximum(total, 1e-12), 0.0).astype(np.float32)
+        found /= np.maximum(total, 1e-12).astype(np.float32)
+        found[total.ravel() <= 0] = 0.0
+        return found
 
 
 def learn_trust(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, hstack
+from scipy.sparse import csr_matrix
 
-from himecat.corpus.columns import Corpus
+from himecat.corpus.columns import Corpus, MetadataColumn, Ragged
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
@@ -107,15 +108,25 @@ class DocumentViews:
         further = (self.topic_centre, self.encoder_centre)
         return int(self.words.shape[1]) + sum(len(part) for part in further if part is not None)
 
-    def see(self, corpus: Corpus) -> Seen:
-        """Documents that took no part in learning, or that are treated as if they had not."""
+    def see(self, corpus: Corpus, *, batches: int = 1) -> Seen:
+        """Documents that took no part in learning, or that are treated as if they had not.
+
+        Parameters
+        ----------
+        batches : int
+            How many times as many documents there are in all.
+        """
         counts = _damped(occurrences(corpus.tokens, len(self.weights)))
-        text = self._text(corpus, counts)
-        expected = np.zeros_like(text)
-        for kind, one in self.trust.items():
+        text = self._text(corpus, counts, batches)
+        shared = self._shared_values(corpus)
+        whole = np.zeros_like(text)
+        for kind, one in self._among_shared.items():
             if one.trust > 0:
-                expected += np.float32(one.trust) * one.predict(corpus.metadata[kind].values)
-        return Seen(text, unit(text + expected), self._features(corpus, counts))
+                expected = one.predict(shared[kind])
+                expected *= np.float32(one.trust)
+                whole += expected
+        whole += text
+        return Seen(text, _to_length_1(whole), self._features(counts, shared))
 
     def direction_of_words(
         self,
@@ -146,31 +157,74 @@ class DocumentViews:
             rows = np.zeros((1, len(self.encoder_centre)), np.float32) if encoded is None else encoded[None]
         return np.asarray(self._side_by_side(counts, rows)[0])
 
-    def _text(self, corpus: Corpus, counts: Any) -> FloatArray:
+    def _text(self, corpus: Corpus, counts: Any, batches: int = 1) -> FloatArray:
         if self.encoder_centre is not None and corpus.encoded is None:
             raise UsageError(
                 "This model was fitted with an encoder: its vectors are needed for these documents."
             )
-        return self._side_by_side(counts, corpus.encoded)
+        return self._side_by_side(counts, corpus.encoded, batches)
 
-    def _side_by_side(self, counts: Any, encoded: FloatArray | None) -> FloatArray:
+    def _side_by_side(self, counts: Any, encoded: FloatArray | None, batches: int = 1) -> FloatArray:
         """The directions of texts with these damped counts of words, all parts together at length 1."""
-        parts = [_centred(_directions(counts, self.weights, self.words), self.centre)]
+        raw = _directions(counts, self.weights, self.words, batches)
+        parts = [_centred(raw, self.centre)]
         if self.topics is not None and self.topic_centre is not None:
-            raw = _directions(counts, self.rarity, self.topics)
-            parts.append(np.float32(_TOPIC_SHARE) * _centred(raw, self.topic_centre))
+            raw = _directions(counts, self.rarity, self.topics, batches)
+            parts.append(_centred(raw, self.topic_centre))
+            parts[-1] *= np.float32(_TOPIC_SHARE)
         if self.encoder_centre is not None and encoded is not None:
-            parts.append(np.float32(_ENCODER_SHARE) * _centred(encoded, self.encoder_centre))
-        return parts[0] if len(parts) == 1 else unit(np.hstack(parts))
+            parts.append(_centred(encoded.copy(), self.encoder_centre))
+            parts[-1] *= np.float32(_ENCODER_SHARE)
+        return parts[0] if len(parts) == 1 else _to_length_1(np.hstack(parts))
 
-    def _features(self, corpus: Corpus, counts: Any) -> Any:
-        parts = [_scaled(counts @ diags(self.rarity))]
+    @cached_property
+    def _among_shared(self) -> dict[str, ValueTrust]:
+        """The trust in those values alone that several documents share: the others have nothing to say."""
+        found = {}
+        for kind, one in self.trust.items():
+            known = one.rows >= 0
+            rows = np.arange(len(one.sums), dtype=np.int64)
+            found[kind] = ValueTrust(one.trust, one.likeness[known], one.counts[known], rows, one.sums)
+        return found
+
+    def _shared_values(self, corpus: Corpus) -> dict[str, Ragged]:
+        """The values of every document that several documents share, in the order of their sums."""
+        return {
+            kind: corpus.metadata[kind].values.renumbered(one.rows.astype(np.int32))
+            for kind, one in self.trust.items()
+        }
+
+    def _features(self, counts: Any, shared: Mapping[str, Ragged]) -> Any:
+        parts = [_scaled(_by_column(counts, self.rarity))]
         for kind, rarity in self.value_rarity.items():
-            rows = self.trust[kind].rows.astype(np.int32)
-            carried = occurrences(corpus.metadata[kind].values.renumbered(rows), len(rarity))
+            carried = occurrences(shared[kind], len(rarity))
             carried.data[:] = 1.0
-            parts.append(_scaled(carried @ diags(rarity)) * np.float32(self.trust[kind].trust > 0))
-        return hstack(parts).tocsr().astype(np.float32)
+            parts.append(_scaled(_by_column(carried, rarity)))
+            parts[-1].data *= np.float32(self.trust[kind].trust > 0)
+        return _side_by_side(parts)
+
+
+def between(corpus: Corpus, start: int, end: int) -> Corpus:
+    """Documents that stand together, without a copy of their words.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> between(read_corpus(["a fox", "a hen", "an owl"]), 1, 3).ids
+    ['1', '2']
+    """
+
+    def cut(rows: Ragged) -> Ragged:
+        bounds = rows.offsets[start : end + 1]
+        return Ragged(rows.values[bounds[0] : bounds[-1]], bounds - bounds[0])
+
+    return Corpus(
+        corpus.ids[start:end],
+        corpus.words,
+        cut(corpus.tokens),
+        {kind: MetadataColumn(one.vocabulary, cut(one.values)) for kind, one in corpus.metadata.items()},
+        None if corpus.encoded is None else corpus.encoded[start:end],
+    )
 
 
 def learn_views(
@@ -216,12 +270,12 @@ def learn_views(
     found_in = occurrences(corpus.tokens, len(corpus.words))
     rarity = inverse_frequency(np.diff(found_in.tocsc().indptr).astype(np.float64), len(corpus))
     counts = _damped(found_in)
-    by_rarity = counts @ diags(rarity)
+    by_rarity = _by_column(counts, rarity)
 
     def words_job() -> SpectralWords:
         if words is not None:
             return SpectralWords(words, np.ones(len(words), dtype=np.float32))
-        speaking = speaking_types(columns, _scaled(found_in @ diags(rarity)))
+        speaking = speaking_types(columns, _scaled(_by_column(found_in, rarity)))
         return learn_words(
             corpus.tokens,
             len(corpus.words),
@@ -255,28 +309,71 @@ def learn_views(
         kind: inverse_frequency(one.counts[one.rows >= 0], len(corpus)) for kind, one in trust.items()
     }
     views = replace(views, trust=trust, value_rarity=value_rarity)
-    return views, Seen(text, unit(text + expected), views._features(corpus, counts))
+    expected += text
+    return views, Seen(text, _to_length_1(expected), views._features(counts, views._shared_values(corpus)))
 
 
 def _damped(counts: Any) -> Any:
     """Occurrences, of which ten do not say ten times as much as one."""
-    found = counts.copy()
-    found.data = 1.0 + np.log(found.data)
-    return found
+    return _with_entries(counts, 1.0 + np.log(counts.data))
 
 
-def _directions(counts: Any, weights: FloatArray, vectors: FloatArray) -> FloatArray:
+def _directions(counts: Any, weights: FloatArray, vectors: FloatArray, batches: int = 1) -> FloatArray:
     """Unit vectors of documents, as the sum of the weighted vectors of their words."""
-    weighted = (counts @ diags(weights)).tocsr().astype(np.float32, copy=False)
-    return unit(product(weighted, vectors, large=is_large(weighted, vectors.shape[1])))
+    weighted = _by_column(counts, weights)
+    return _to_length_1(product(weighted, vectors, large=is_large(weighted, vectors.shape[1], batches)))
+
+
+def _to_length_1(rows: FloatArray) -> FloatArray:
+    """What `unit` gives, in the place of the rows."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    lengths[lengths == 0] = 1.0
+    rows /= lengths[:, None]
+    return rows
 
 
 def _centred(rows: FloatArray, centre: FloatArray) -> FloatArray:
-    there = (rows != 0).any(axis=1)
-    return unit(np.where(there[:, None], rows - centre, 0.0))
+    """The rows seen from the centre, at length 1 and in their place; a row of zeros stays."""
+    empty = ~rows.any(axis=1)
+    rows -= centre
+    rows[empty] = 0.0
+    return _to_length_1(rows)
+
+
+def _with_entries(matrix: Any, data: npt.NDArray[np.floating]) -> Any:
+    """A sparse matrix with other entries in the same places."""
+    found = csr_matrix((data.astype(np.float32, copy=False), matrix.indices, matrix.indptr), matrix.shape)
+    found.has_canonical_format = True
+    return found
+
+
+def _by_column(matrix: Any, weights: FloatArray) -> Any:
+    """A sparse matrix with each column times its weight."""
+    return _with_entries(matrix, matrix.data * weights[matrix.indices])
 
 
 def _scaled(rows: Any) -> Any:
     """Rows of a sparse matrix at length 1."""
-    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    return diags((1.0 / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)) @ csr_matrix(rows)
+    ones = np.ones(rows.shape[1], dtype=np.float32)
+    lengths = np.sqrt(_with_entries(rows, rows.data * rows.data) @ ones)
+    lengths[lengths == 0] = 1.0
+    return _with_entries(rows, rows.data * np.repeat(1.0 / lengths, np.diff(rows.indptr)))
+
+
+def _side_by_side(parts: Sequence[Any]) -> Any:
+    """One sparse matrix from several with the same rows, without a detour over coordinates."""
+    indptr = sum(part.indptr.astype(np.int64) for part in parts)
+    assert isinstance(indptr, np.ndarray)
+    indices, data = np.empty(indptr[-1], dtype=np.int32), np.empty(indptr[-1], dtype=np.float32)
+    # Where the entries of each row go: behind those of the parts before.
+    start, first_column = indptr[:-1].copy(), 0
+    for part in parts:
+        sizes = np.diff(part.indptr)
+        places = np.arange(part.nnz) + np.repeat(start - part.indptr[:-1], sizes)
+        indices[places] = part.indices + first_column
+        data[places] = part.data
+        start += sizes
+        first_column += part.shape[1]
+    found = csr_matrix((data, indices, indptr), (len(indptr) - 1, first_column))
+    found.has_canonical_format = True
+    return found

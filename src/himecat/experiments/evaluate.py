@@ -6,16 +6,9 @@ Each draw runs in a process of its own, so that its peak memory and CPU time are
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
-import resource
-import signal
-import sys
-import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError, HimecatError, UsageError
+from himecat.experiments.processes import answer, costs_since, start
+from himecat.experiments.processes import peak_mb as _peak_mb  # noqa: F401 (the benchmarks find it here)
 
 if TYPE_CHECKING:
     from himecat.corpus.columns import Corpus, Supervision
@@ -178,14 +173,14 @@ def run_draw(
     model.fit(loaded.corpus, labelled, progress=progress)
     placed = model.assign(loaded.corpus.take(test))
     scores = score(dataset.taxonomy, truth[test], placed.nodes)
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+    costs = costs_since(began)
     result = DrawResult(
         draw=number,
         leaf=_f1(scores.leaf),
         overall=_f1(scores.overall),
-        seconds=time.perf_counter() - began,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_rss_mb=_peak_mb(usage.ru_maxrss),
+        seconds=costs.seconds,
+        cpu_seconds=costs.cpu_seconds,
+        peak_rss_mb=costs.peak_rss_mb,
         calibration=tuple(level_calibration(dataset.taxonomy, truth[test], placed)),
     )
     if not holdout:
@@ -238,50 +233,8 @@ def _left(
     return rest.aligned(words, metadata), replace(labelled, rows=np.searchsorted(rows, labelled.rows))
 
 
-def _peak_mb(ru_maxrss: int) -> float:
-    """The most memory this process has held, in megabytes."""
-    with suppress(OSError), open("/proc/self/status") as status:
-        for line in status:
-            # Linux starts `ru_maxrss` of a new program at what its parent held.
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return ru_maxrss / (1024**2 if sys.platform == "darwin" else 1024)
-
-
 def _child(sender: Any, *task: Any) -> None:
-    """Run a draw and send back the result, or what went wrong."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    answer: DrawResult | Exception
-    try:
-        answer = run_draw(*task)
-    except HimecatError as error:
-        answer = error
-    except Exception as error:
-        if os.environ.get("HIMECAT_DEBUG"):
-            traceback.print_exc()
-        # Not every exception can be sent to another process as it is.
-        answer = RuntimeError(f"{type(error).__name__}: {error}")
-    sender.send(answer)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C: it is the parent that hears it and ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    answer(sender, run_draw, *task)
 
 
 def evaluate(
@@ -335,32 +288,20 @@ def evaluate(
 
     # A folder that is not complete is told at once, not by a process of its own.
     open_dataset(folder)
-    context = multiprocessing.get_context("spawn")
     results: list[DrawResult] = []
     for number in draws:
-        receiver, sender = context.Pipe(duplex=False)
-        task = (sender, os.fspath(folder), number, per_leaf, dict(arguments or {}), quiet, holdout)
-        process = context.Process(target=_child, args=task, daemon=True)
-        with _deaf_to_interrupts():
-            process.start()
-        sender.close()
+        task = (os.fspath(folder), number, per_leaf, dict(arguments or {}), quiet, holdout)
+        started = start(_child, *task)
         try:
-            answer = receiver.recv()
+            found = started.wait()
         except EOFError:
-            process.join()
             raise HimecatError(
-                f"Draw {number} ended without a result (exit code {process.exitcode}); out of memory? A script has to "
-                'call evaluate below `if __name__ == "__main__":`.'
+                f"Draw {number} ended without a result (exit code {started.process.exitcode}); out of memory? A script "
+                'has to call evaluate below `if __name__ == "__main__":`.'
             ) from None
-        except BaseException:
-            process.kill()
-            raise
-        finally:
-            process.join()
-            receiver.close()
-        if isinstance(answer, Exception):
-            raise answer
-        results.append(answer)
+        if isinstance(found, Exception):
+            raise found
+        results.append(found)
         if told is not None:
-            told(answer)
+            told(found)
     return results

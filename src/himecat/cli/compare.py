@@ -1,0 +1,319 @@
+"""`himecat compare`, `himecat ablate` and `himecat sweep`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from himecat.cli import options as o
+from himecat.cli.compare_output import Outputs, show, write_outputs
+from himecat.cli.options import _value, names
+from himecat.errors import UsageError
+
+if TYPE_CHECKING:
+    from himecat.experiments.compare import Comparison
+    from himecat.experiments.runs import Conditions
+    from himecat.progress import Progress
+
+_RUNS = "Runs"
+
+Folder = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATASET", help="Dataset folder: documents, label_hier.txt, doc_id.txt, meta_dict.json."
+    ),
+]
+Draws = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="How many draws of the labelled documents; the first is doc_id.txt.",
+        rich_help_panel=_RUNS,
+    ),
+]
+Seeds = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Runs per draw, from seed 0 on.", rich_help_panel=_RUNS)
+]
+PerLeaf = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Labelled documents per leaf in the other draws.", rich_help_panel=_RUNS
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="For a quick look, only N documents: the labelled ones and a random part of the others.",
+        rich_help_panel=_RUNS,
+    ),
+]
+Jobs = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Runs at the same time; they share the cores.", rich_help_panel=_RUNS
+    ),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where results are kept for the next time; the user's cache folder by default.",
+        rich_help_panel=_RUNS,
+    ),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH-OR-NAME",
+        help="Sentence encoder or transformer for the systems that need one: a local folder, an installed "
+        "package or a model name.",
+        rich_help_panel=o.METHOD,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="`paper` or `default`: which method.", rich_help_panel=o.METHOD),
+]
+Markdown = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the tables as Markdown.", rich_help_panel=o.OUTPUT),
+]
+Latex = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the tables as LaTeX.", rich_help_panel=o.OUTPUT),
+]
+Csv = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write the table as CSV, with all figures.", rich_help_panel=o.OUTPUT),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write a page to look at, report.html.", rich_help_panel=o.OUTPUT),
+]
+Figures = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Write the figures as PNG and SVG.", rich_help_panel=o.OUTPUT),
+]
+
+
+def compare(
+    dataset: Folder,
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Names of systems and .py files with your own, separated by commas; all by default.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The system that the others are tested against; himecat by default.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = None,
+    encoder: Encoder = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SYSTEM.NAME=VALUE",
+            help="A parameter of a system, e.g. --set bert.epochs=3; may be repeated.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = None,
+    ablations: Annotated[
+        bool,
+        typer.Option(
+            "--ablations",
+            metavar="",
+            help="Also run our systems without each of their parts.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = False,
+    sweeps: Annotated[
+        bool,
+        typer.Option(
+            "--sweeps",
+            metavar="",
+            help="Also run the published method with other values of p and beta.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = False,
+    draws: Draws = 5,
+    seeds: Seeds = 1,
+    per_leaf: PerLeaf = 5,
+    limit: Limit = None,
+    jobs: Jobs = 1,
+    cache: Cache = None,
+    report: Report = None,
+    figures: Figures = None,
+    json: o.Json = None,
+    markdown: Markdown = None,
+    latex: Latex = None,
+    csv: Csv = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Run all systems on the same draws of a dataset and say which differ by more than chance.
+
+    Results are kept: a comparison that was interrupted goes on where it was.
+
+    Example: `himecat compare datasets/arxiv --draws 5 --report report.html`
+    """
+    outputs = Outputs(json, markdown, latex, csv, report, figures)
+    outputs.check()
+    parameters = _parameters(settings or [])
+    from himecat.experiments.compare import compare as run
+    from himecat.experiments.runs import Conditions
+    from himecat.progress import Progress
+
+    progress = Progress(quiet=quiet)
+    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, encoder, jobs, cache)
+    found = run(
+        conditions,
+        names(systems),
+        parameters=parameters,
+        against=against,
+        ablations=ablations,
+        sweeps=sweeps,
+        progress=progress,
+    )
+    _finish(outputs, found, conditions, progress)
+
+
+def ablate(
+    dataset: Folder,
+    preset: Preset = None,
+    draws: Draws = 5,
+    seeds: Seeds = 1,
+    per_leaf: PerLeaf = 5,
+    limit: Limit = None,
+    jobs: Jobs = 1,
+    cache: Cache = None,
+    report: Report = None,
+    figures: Figures = None,
+    json: o.Json = None,
+    markdown: Markdown = None,
+    latex: Latex = None,
+    csv: Csv = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Run our method without the tree, without metadata, and without each type of it.
+
+    Example: `himecat ablate datasets/arxiv --preset paper --markdown table3.md`
+    """
+    outputs = Outputs(json, markdown, latex, csv, report, figures)
+    outputs.check()
+    from himecat.experiments.ablate import ablate as run
+    from himecat.experiments.compare import Comparison, dataset_statistics
+    from himecat.experiments.runs import Conditions
+    from himecat.experiments.systems import ours_with_preset
+    from himecat.progress import Progress
+
+    progress = Progress(quiet=quiet)
+    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, None, jobs, cache)
+    ours = ours_with_preset(preset)
+    runs = run(conditions, preset=preset, progress=progress)
+    found = Comparison([], ours, dataset_statistics(conditions), ablations=runs)
+    _finish(outputs, found, conditions, progress)
+
+
+def sweep(
+    dataset: Folder,
+    parameter: Annotated[
+        str, typer.Option(metavar="p|beta", help="Which parameter.", rich_help_panel=o.METHOD)
+    ],
+    values: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Its values, separated by commas; those of the paper by default.",
+            rich_help_panel=o.METHOD,
+        ),
+    ] = None,
+    preset: Preset = "paper",
+    draws: Draws = 5,
+    seeds: Seeds = 1,
+    per_leaf: PerLeaf = 5,
+    limit: Limit = None,
+    jobs: Jobs = 1,
+    cache: Cache = None,
+    report: Report = None,
+    figures: Figures = None,
+    json: o.Json = None,
+    markdown: Markdown = None,
+    latex: Latex = None,
+    csv: Csv = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """Run our method with several values of p (dimensions) or beta (synthetic documents per category).
+
+    Example: `himecat sweep datasets/arxiv --parameter beta --figures figures`
+    """
+    outputs = Outputs(json, markdown, latex, csv, report, figures)
+    outputs.check()
+    from himecat.experiments.compare import Comparison, dataset_statistics
+    from himecat.experiments.runs import Conditions
+    from himecat.experiments.sweep import sweep as run
+    from himecat.experiments.systems import ours_with_preset
+    from himecat.progress import Progress
+
+    progress = Progress(quiet=quiet)
+    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, None, jobs, cache)
+    chosen = [_whole_number(value) for value in names(values)]
+    runs = run(conditions, parameter, preset=preset, values=chosen, progress=progress)
+    ours = ours_with_preset(preset)
+    found = Comparison([], ours, dataset_statistics(conditions), sweeps=runs)
+    _finish(outputs, found, conditions, progress)
+
+
+def _finish(outputs: Outputs, found: Comparison, conditions: Conditions, progress: Progress) -> None:
+    from himecat.experiments import tables
+
+    if not outputs.to_stdout:
+        for table in tables.comparison_tables(found.runs, found.ours):
+            show(table, found.ours)
+        for table in tables.ablation_tables(found.ablations):
+            show(table, "the full system")
+        for table in tables.sweep_tables(found.sweeps):
+            show(table)
+    for sentence in found.failures:
+        # Said even where progress is not wanted.
+        typer.echo(sentence, err=True)
+
+    def styled(style: str) -> str:
+        parts = [tables.dataset_table([found.statistics], style)] if style != "csv" else []
+        if found.runs:
+            parts.append(tables.comparison_table(found.runs, found.ours, style))
+        # One CSV file has one kind of rows: those that the command is about.
+        if style != "csv" or not found.runs:
+            parts += [tables.ablation_table(found.ablations, style)] if found.ablations else []
+            parts += [tables.sweep_table(found.sweeps, style)] if found.sweeps else []
+        return "\n".join(parts)
+
+    write_outputs(outputs, found, styled, conditions, progress)
+
+
+def _parameters(settings: list[str]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for written in settings:
+        name, equals, value = written.partition("=")
+        system, dot, parameter = name.strip().rpartition(".")
+        if not equals or not dot or not system or not parameter:
+            raise UsageError(f"--set takes SYSTEM.NAME=VALUE, e.g. --set bert.epochs=3, not {written!r}.")
+        found.setdefault(system, {})[parameter.replace("-", "_")] = _value(value.strip())
+    return found
+
+
+def _whole_number(written: str) -> int:
+    try:
+        return int(written)
+    except ValueError:
+        raise UsageError(f"--values takes whole numbers separated by commas, not {written!r}.") from None

@@ -1,0 +1,156 @@
+"""What `compare`, `ablate` and `sweep` write: tables in three styles, JSON, figures and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from himecat.cli.options import STDOUT, as_json
+from himecat.errors import HimecatError, OutputError
+
+if TYPE_CHECKING:
+    from himecat.experiments.compare import Comparison
+    from himecat.experiments.runs import Conditions
+    from himecat.experiments.table_styles import Table
+    from himecat.progress import Progress
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that were asked for; None where one was not.
+
+    Examples
+    --------
+    >>> Outputs(json=Path("no-such-folder/found.json")).check()
+    Traceback (most recent call last):
+    ...
+    himecat.errors.OutputError: no-such-folder/found.json cannot be written: the folder no-such-folder does not
+    exist.
+    """
+
+    json: Path | None = None
+    markdown: Path | None = None
+    latex: Path | None = None
+    csv: Path | None = None
+    report: Path | None = None
+    figures: Path | None = None
+
+    def check(self) -> None:
+        """Say that a place cannot be written before hours of work are done for it."""
+        for path in (self.json, self.markdown, self.latex, self.csv, self.report, self.figures):
+            if path is None or str(path) == STDOUT:
+                continue
+            if not path.parent.is_dir():
+                raise OutputError(f"{path} cannot be written: the folder {path.parent} does not exist.")
+            if path.is_dir() and path != self.figures:
+                raise OutputError(f"{path} cannot be written: it is a folder, name a file in it.")
+        if self.figures is not None and self.figures.exists() and not self.figures.is_dir():
+            raise OutputError(f"{self.figures} is a file: name a folder for the figures.")
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether standard output is taken by one of the results."""
+        return any(str(path) == STDOUT for path in (self.json, self.markdown, self.latex, self.csv))
+
+
+def write_outputs(
+    outputs: Outputs,
+    found: Comparison,
+    tables: Callable[[str], str],
+    conditions: Conditions,
+    progress: Progress,
+) -> None:
+    """Write everything that was asked for; `tables` gives the tables in a style."""
+    for path, style in ((outputs.markdown, "markdown"), (outputs.latex, "latex"), (outputs.csv, "csv")):
+        if path is not None:
+            _write(path, tables(style), "The table")
+    if outputs.json is not None:
+        _write(outputs.json, as_json(_with_conditions(found, conditions)), "The result")
+    if outputs.report is None and outputs.figures is None:
+        return
+    labels = None
+    if found.runs:
+        from himecat.experiments.compare import label_map
+
+        try:
+            labels = label_map(conditions, progress)
+        except HimecatError as error:
+            progress.say(f"note: there is no map of the labels. {error}")
+    if outputs.figures is not None:
+        _draw(outputs.figures, found, labels)
+    if outputs.report is not None:
+        from himecat.experiments.comparison_page import write_comparison
+
+        write_comparison(
+            outputs.report,
+            found.runs,
+            ours=found.ours,
+            statistics=[found.statistics],
+            sweeps=found.sweeps,
+            ablations=found.ablations,
+            label_map=labels,
+        )
+
+
+def _write(path: Path, content: str, what: str) -> None:
+    if str(path) == STDOUT:
+        import typer
+
+        typer.echo(content, nl=not content.endswith("\n"))
+        return
+    from himecat.files import write_whole
+
+    write_whole(path, content, what)
+
+
+def _with_conditions(found: Comparison, conditions: Conditions) -> dict[str, Any]:
+    shared = {name: getattr(conditions, name) for name in ("draws", "seeds", "per_leaf", "limit", "encoder")}
+    return {"conditions": shared, **found.as_dict()}
+
+
+def _draw(folder: Path, found: Comparison, labels: Any) -> None:
+    from himecat.experiments.summaries import find_sweeps
+    from himecat.plotting.label_map import draw_label_map
+    from himecat.plotting.scores import draw_scores
+    from himecat.plotting.sweep import draw_sweep
+
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    for suffix in ("png", "svg"):
+        if any(not run.failure for run in found.runs):
+            draw_scores(found.runs, folder / f"systems.{suffix}", ours=found.ours)
+        if any(not run.failure for run in found.ablations):
+            draw_scores(found.ablations, folder / f"ablations.{suffix}")
+        for parameter in dict.fromkeys(sweep.parameter for sweep in find_sweeps(found.sweeps)):
+            draw_sweep(found.sweeps, folder / f"sweep-{parameter}.{suffix}", parameter=parameter)
+        if labels is not None:
+            draw_label_map(labels.vectors, labels.taxonomy, folder / f"labels.{suffix}")
+
+
+def show(table: Table, against: str = "") -> None:
+    """Print a table for a terminal: means with their stars, CPU time and memory; the rest is in the files."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Printed
+    from rich.text import Text
+
+    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=table.caption, title_justify="left")
+    kept = [number for number, (_, column) in enumerate(table.headings) if column not in ("Runs", "Time")]
+    for number in kept:
+        group, column = table.headings[number]
+        printed.add_column(
+            f"{group}\n{column}", justify="right" if number else "left", no_wrap=number > 0, overflow="fold"
+        )
+    for row in table.rows:
+        cells = [row[number] for number in kept]
+        texts = [cell.text.partition(" ±")[0] + cell.mark for cell in cells]
+        printed.add_row(*(Text(text, "bold" * cell.bold) for text, cell in zip(texts, cells, strict=True)))
+    console = Console()
+    console.print(printed)
+    if any(cell.mark for row in table.rows for cell in row):
+        note = f"* and **: p < .05 and p < .01 in a paired two-tailed t-test against {against}; ↑: it is the worse."
+        console.print(note, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,197 @@
+"""The system `poincare`: the paper's graph in hyperbolic space."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from himecat import Supervision, Taxonomy, read_corpus
+from himecat.baselines import Task
+from himecat.baselines._graph import Graph, build_graph
+from himecat.errors import UsageError
+from himecat.metrics import score
+from himecat.samples import METADATA, sample_documents, sample_split
+
+pytest.importorskip("torch")
+
+from himecat.baselines._poincare import MARGIN, move_edge, move_edges
+from himecat.baselines.poincare import Poincare, points_of_nodes
+
+Points = npt.NDArray[np.float64]
+FEW: dict[str, Any] = {"beta": 60, "epochs": 20, "rounds": 2, "language_tokens": 3000}
+FEWEST: dict[str, Any] = {"beta": 10, "epochs": 2, "rounds": 1, "language_tokens": 1000}
+
+
+def distance(one: Points, other: Points) -> float:
+    apart = ((one - other) ** 2).sum() / ((1 - one @ one) * (1 - other @ other))
+    return float(np.arccosh(1 + 2 * apart))
+
+
+def loss_of(points: Points, u: int, others: list[int]) -> float:
+    distances = np.array([distance(points[u], points[v]) for v in others])
+    return float(distances[0] + np.log(np.exp(-distances).sum()))
+
+
+def slopes(points: Points, u: int, others: list[int]) -> Points:
+    """The Euclidean gradient of the loss, by trying small changes of every coordinate."""
+    found = np.zeros_like(points)
+    for place in np.ndindex(*points.shape):
+        change = np.zeros_like(points)
+        change[place] = 1e-6
+        found[place] = (loss_of(points + change, u, others) - loss_of(points - change, u, others)) / 2e-6
+    return found
+
+
+def plain_step(points: Points, u: int, others: list[int], rate: float) -> Points:
+    """What the kernel does, from the definitions."""
+    metric = (1 - (points**2).sum(axis=1, keepdims=True)) ** 2 / 4
+    moved = points - rate * metric * slopes(points, u, others)
+    lengths = np.linalg.norm(moved, axis=1, keepdims=True)
+    return np.asarray(moved * np.minimum(1.0, (1 - MARGIN) / lengths))
+
+
+def step(points: Points, u: int, others: list[int], rate: float) -> tuple[Points, float]:
+    moved = points.copy()
+    room = np.empty((len(others), 4)), np.empty(points.shape[1])
+    loss = move_edge(moved, u, np.array(others), len(others), rate, *room)
+    return moved, loss
+
+
+def circle(n_words: int = 4, n_documents: int = 10) -> Graph:
+    """Two circles of words, each with documents of its own."""
+    words = [side * n_words + word for side in (0, 1) for _ in range(n_documents) for word in range(n_words)]
+    documents = 2 * n_words + np.repeat(np.arange(2 * n_documents), n_words)
+    n_nodes = 2 * (n_words + n_documents)
+    return Graph(
+        n_nodes,
+        2 * n_documents,
+        {"word": (np.array(words), documents)},
+        np.arange(2 * n_words, dtype=np.int32),
+    )
+
+
+@pytest.mark.parametrize("radius", [0.01, 0.5, 0.95])
+def test_a_step_follows_the_gradient_of_the_loss_in_the_metric_of_the_ball(radius: float) -> None:
+    rng = np.random.default_rng(1)
+    points = rng.standard_normal((6, 5))
+    points *= radius * rng.uniform(0.8, 1.0, (6, 1)) / np.linalg.norm(points, axis=1, keepdims=True)
+    moved, loss = step(points, 2, [4, 0, 1, 5], 0.1)
+    assert loss == pytest.approx(loss_of(points, 2, [4, 0, 1, 5]))
+    np.testing.assert_allclose(moved, plain_step(points, 2, [4, 0, 1, 5], 0.1), atol=1e-7)
+    assert (moved[3] == points[3]).all()
+
+
+def test_a_small_step_lowers_the_loss() -> None:
+    points = np.random.default_rng(2).uniform(-0.3, 0.3, (5, 4))
+    moved, loss = step(points, 0, [1, 2, 3, 4], 0.01)
+    assert loss_of(moved, 0, [1, 2, 3, 4]) < loss
+
+
+def test_no_step_leaves_the_ball() -> None:
+    points = np.array([[0.99, 0.0], [0.0, 0.99], [0.985, 0.01]])
+    moved, _ = step(points, 0, [1, 2], 1000.0)
+    assert np.isfinite(moved).all()
+    assert np.linalg.norm(moved, axis=1).max() <= 1 - MARGIN + 1e-9
+    np.testing.assert_allclose(moved, plain_step(points, 0, [1, 2], 1000.0), atol=1e-4)
+
+
+def test_points_at_the_same_place_stay_finite() -> None:
+    moved, loss = step(np.full((3, 2), 0.1), 0, [1, 2], 0.1)
+    assert loss == pytest.approx(np.log(2))
+    assert (moved == 0.1).all()
+
+
+def test_negatives_are_never_the_node_itself_nor_its_neighbours() -> None:
+    # Node 0 is linked with 1, 2 and 3: only 4 can stand against its edges.
+    points = np.random.default_rng(0).uniform(-0.1, 0.1, (5, 3))
+    linked, offsets = np.array([1, 2, 3, 0, 0, 0]), np.array([0, 3, 4, 5, 6, 6])
+    before = points.copy()
+    edges = np.array([0]), np.array([1]), np.zeros(50, dtype=np.int64)
+    move_edges(points, *edges, linked, offsets, 3, 0.1, np.uint64(1))
+    assert (points != before).any(axis=1).tolist() == [True, True, False, False, True]
+
+
+def test_an_edge_with_nothing_to_stand_against_it_does_not_move() -> None:
+    points = np.random.default_rng(0).uniform(-0.1, 0.1, (2, 3))
+    before = points.copy()
+    edges = np.array([0]), np.array([1]), np.zeros(5, dtype=np.int64)
+    loss = move_edges(points, *edges, np.array([1, 0]), np.array([0, 1, 2]), 3, 0.1, np.uint64(1))
+    assert loss == 0.0
+    assert (points == before).all()
+
+
+def test_words_of_the_same_documents_point_the_same_way() -> None:
+    points = points_of_nodes(circle(), Poincare(dimension=8, passes=100))
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    cosines = unit[:8] @ unit[:8].T
+    within = np.kron(np.eye(2), np.ones((4, 4))).astype(bool)
+    assert cosines[within].mean() > cosines[~within].mean() + 0.5
+
+
+def test_the_root_of_a_tree_comes_to_lie_nearest_the_origin() -> None:
+    tree = Taxonomy.from_paths([(top, f"{top}{low}") for top in "abcd" for low in range(4)])
+    nothing = np.zeros(0, dtype=np.int64)
+    graph = build_graph(read_corpus(["..."]), tree, Supervision(nothing, nothing))
+    lengths = np.linalg.norm(points_of_nodes(graph, Poincare(dimension=5, passes=300)), axis=1)
+    assert lengths[0] < lengths[list(tree.leaves)].min()
+
+
+def test_the_same_seed_gives_the_same_points_and_few_steps_are_few() -> None:
+    first, again, other = (points_of_nodes(circle(), Poincare(dimension=4), seed=seed) for seed in (3, 3, 4))
+    assert (first == again).all()
+    assert (first != other).any()
+    once = points_of_nodes(circle(), Poincare(dimension=4, most_steps=1), seed=3)
+    shortest = points_of_nodes(circle(), Poincare(dimension=4, passes=1, burn_in=1), seed=3)
+    assert np.linalg.norm(once) > np.linalg.norm(shortest)
+    assert np.linalg.norm(once) < np.linalg.norm(first)
+
+
+def test_a_node_without_edges_stays_at_the_origin() -> None:
+    graph = Graph(3, 1, {"word": (np.array([0]), np.array([2]))}, np.array([0, 1], dtype=np.int32))
+    assert points_of_nodes(graph, Poincare(dimension=4, passes=3)).any(axis=1).tolist() == [True, False, True]
+
+
+def test_a_pass_too_few_is_refused() -> None:
+    with pytest.raises(UsageError, match="passes must be at least 1, not 0"):
+        Poincare(passes=0)
+
+
+def test_it_finds_leaves_of_the_sample_corpus() -> None:
+    documents = [one for one in sample_documents(900) if one["labels"][0] in ("waste", "leisure")]
+    tree = Taxonomy.from_paths([tuple(one["labels"]) for one in documents])
+    truth = np.array([tree.find(one["labels"]) for one in documents])
+    shown = np.array([row for row, path in enumerate(sample_split(documents)) if path is not None])
+    task = Task(
+        read_corpus(documents, metadata=METADATA, min_count=2), tree, Supervision(shown, truth[shown])
+    )
+    system = Poincare(dimension=32, **FEW)
+    found = system.place(task)
+    unseen = np.setdiff1d(np.arange(len(truth)), shown)
+    assert all(tree.is_leaf(node) for node in set(found.tolist()))
+    commonest = np.bincount(truth[unseen]).max() / len(unseen)
+    assert score(tree, truth[unseen], found[unseen]).leaf.micro > 1.5 * commonest
+
+
+@pytest.mark.parametrize(
+    ("paths", "labels"),
+    [
+        pytest.param([("only",)], {0: "only"}, id="one leaf"),
+        pytest.param([("a",), ("b", "c"), ("b", "d")], {0: "a", 1: "c"}, id="a leaf without documents"),
+        pytest.param([("a",), ("b", "c", "d")], {0: "a", 1: "d"}, id="ragged, one child"),
+    ],
+)
+def test_odd_trees_and_empty_documents_are_placed_the_same_each_time(
+    paths: list[tuple[str, ...]], labels: dict[int, str]
+) -> None:
+    tree = Taxonomy.from_paths(paths)
+    nodes = np.array([tree.find(name) for name in labels.values()])
+    texts = ["jazz band", "goal goal match", "...", "match"]
+    task = Task(read_corpus(texts), tree, Supervision(np.array(list(labels)), nodes))
+    system = Poincare(dimension=8, passes=3, **FEWEST)
+    found = system.place(task)
+    assert (system.place(task) == found).all()
+    assert len(found) == len(texts)
+    assert all(tree.is_leaf(node) for node in found.tolist())

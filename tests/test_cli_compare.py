@@ -1,0 +1,227 @@
+"""`himecat compare`, `ablate` and `sweep`: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Himecat
+from himecat.experiments.results import Run
+from himecat.experiments.runs import Conditions
+from himecat.experiments.systems import Choice
+
+OWN = """
+import time
+from dataclasses import dataclass
+import numpy as np
+from himecat.baselines import System
+
+@dataclass(frozen=True)
+class Quick(System):
+    name = "quick"
+    title = "Quick"
+    about = "Always one leaf."
+    leaf: int = 0
+
+    def place(self, task):
+        return np.full(len(task.corpus), task.taxonomy.leaves[self.leaf])
+
+@dataclass(frozen=True)
+class Endless(System):
+    name = "endless"
+    title = "Endless"
+    about = "Never done."
+
+    def place(self, task):
+        print("endless has begun", flush=True)
+        time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    return file
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Conditions, list[Choice]]]:
+    """Instead of running systems, remember what was asked for; `hiersvm` fails."""
+    found: list[tuple[Conditions, list[Choice]]] = []
+
+    def run(conditions: Conditions, choices: list[Choice], *, progress: Any) -> list[Run]:
+        found.append((conditions, list(choices)))
+        runs = []
+        for number, choice in enumerate(choices):
+            title = choice.title or choice.kind.title
+            for draw, seed in conditions.pairs:
+                score = {"micro": 0.5 + 0.1 * number + 0.01 * draw * draw, "macro": 0.4}
+                failed = {"failure": "There was no time."} if choice.name == "hiersvm" else {}
+                scores: dict[str, Any] = {} if failed else {"leaf": score, "overall": score}
+                run = Run("letters", choice.name, title, choice.parameters, draw, seed, **scores, **failed)
+                runs.append(run)
+        return runs
+
+    for module in ("compare", "ablate", "sweep"):
+        monkeypatch.setattr(f"himecat.experiments.{module}.run_systems", run)
+    return found
+
+
+class TestCompare:
+    def test_what_is_printed_and_written(
+        self, himecat: Himecat, letters: Path, tmp_path: Path, asked: Any
+    ) -> None:
+        targets = [tmp_path / f"table.{suffix}" for suffix in ("json", "md", "tex", "csv")]
+        options = zip(("--json", "--markdown", "--latex", "--csv"), targets, strict=True)
+        ended = himecat(
+            "compare", letters, "--systems", "hiersvm,tfidf-svm,himecat", "--draws", 3, "--seeds", 2, "-q",
+            *(part for option in options for part in option),
+        )  # fmt: skip
+        assert ended.code == 0
+        assert "TF-IDF + SVM" in ended.out
+        # Only one system failed: that is told, and is no failure of the command.
+        assert ended.err == "HierSVM failed in 6 runs (draws 0, 1, 2): There was no time.\n"
+        result, markdown, latex, table = (path.read_text() for path in targets)
+        found = json.loads(result)
+        assert found["conditions"] == {"draws": 3, "seeds": 2, "per_leaf": 5, "limit": None, "encoder": None}
+        assert len(found["runs"]) == 18
+        assert found["ours"] == "himecat"
+        assert "| TF-IDF + SVM |" in markdown
+        assert "| letters | 330 |" in markdown
+        assert r"\begin{tabular}" in latex
+        assert [row["system"] for row in csv.DictReader(table.splitlines())] == [
+            "hiersvm", "tfidf-svm", "himecat",
+        ]  # fmt: skip
+
+    def test_standard_output_has_the_result_and_nothing_else(
+        self, himecat: Himecat, letters: Path, asked: Any
+    ) -> None:
+        ended = himecat("compare", letters, "--systems", "tfidf-svm", "--json", "-", "-q")
+        assert len(ended.json["runs"]) == 5
+
+    def test_options_reach_the_runs(
+        self, himecat: Himecat, letters: Path, tmp_path: Path, asked: Any
+    ) -> None:
+        ended = himecat(
+            "compare", letters, "--systems=tfidf-svm,himecat", "--set=tfidf-svm.c=0.1", "--draws=2", "--jobs=3",
+            "--set", "himecat.leaf-concentration=20", "--limit=200", "--per-leaf=4", f"--cache={tmp_path}",
+            "--encoder=some/model", "-q",
+        )  # fmt: skip
+        assert ended.code == 0
+        ((conditions, choices),) = asked
+        assert conditions == Conditions(letters, 2, 1, 4, 200, "some/model", 3, tmp_path)
+        assert [choice.parameters for choice in choices] == [{"c": 0.1}, {"leaf_concentration": 20.0}]
+
+    def test_the_report_and_the_figures(
+        self, himecat: Himecat, letters: Path, tmp_path: Path, asked: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from himecat.errors import DataError
+
+        def refuse(*_: object) -> None:
+            raise DataError("No word occurs often enough.")
+
+        monkeypatch.setattr("himecat.experiments.compare.label_map", refuse)
+        page, figures = tmp_path / "report.html", tmp_path / "figures"
+        ended = himecat(
+            "compare", letters, "--systems=tfidf-svm,himecat", "--draws=2", "--ablations", "--report", page,
+            "--figures", figures,
+        )  # fmt: skip
+        assert ended.code == 0
+        assert "note: there is no map of the labels. No word occurs often enough." in ended.err
+        assert "TF-IDF + SVM" in page.read_text()
+        assert {file.name for file in figures.iterdir()} == {
+            f"{name}.{suffix}" for name in ("systems", "ablations") for suffix in ("png", "svg")
+        }
+
+    @pytest.mark.parametrize(
+        ("options", "sentence"),
+        [
+            (["--systems", "nothing"], "There is no system 'nothing'"),
+            (["--systems", "encoder-lr"], "needs an encoder: name one with --encoder"),
+            (
+                ["--set", "epochs=3"],
+                "--set takes SYSTEM.NAME=VALUE, e.g. --set bert.epochs=3, not 'epochs=3'.",
+            ),
+            (["--systems", "tfidf-svm", "--set", "tfidf-svm.c=much"], "tfidf-svm.c must be a number"),
+            (["--report", "no-such-folder/report.html"], "the folder no-such-folder does not exist"),
+            (["--csv", "."], "it is a folder, name a file in it"),
+        ],
+    )
+    def test_what_cannot_work_is_told_before_anything_runs(
+        self, himecat: Himecat, letters: Path, asked: list[Any], options: list[str], sentence: str
+    ) -> None:
+        ended = himecat("compare", letters, *options)
+        assert ended.code == 2
+        assert sentence in ended.errors[0]
+        assert asked == []
+
+    def test_no_dataset(self, himecat: Himecat, tmp_path: Path) -> None:
+        ended = himecat("compare", tmp_path / "nowhere", "--systems", "tfidf-svm")
+        assert (ended.code, len(ended.errors)) == (2, 1)
+
+
+def test_ablate(himecat: Himecat, letters: Path, tmp_path: Path, asked: Any) -> None:
+    target = tmp_path / "table.md"
+    ended = himecat("ablate", letters, "--preset", "paper", "--draws", 2, "-q", "--markdown", target)
+    assert ended.code == 0
+    ((_, choices),) = asked
+    assert {choice.name for choice in choices} == {"himecat-paper"}
+    for title in ("HiMeCat (paper)", "No-Hierarchy", "No-Metadata", "No-senders", "No-tags"):
+        assert title in ended.out
+        assert f"| {title} |" in target.read_text()
+    assert himecat("ablate", letters, "--preset", "papper").code == 2
+
+
+def test_sweep(himecat: Himecat, letters: Path, tmp_path: Path, asked: Any) -> None:
+    table, figures = tmp_path / "table.csv", tmp_path / "figures"
+    ended = himecat(
+        "sweep", letters, "--parameter", "p", "--draws", 1, "-q", "--csv", table, "--figures", figures
+    )
+    assert ended.code == 0
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert [row["name"] for row in rows] == ["10", "50", "100", "200", "300"]
+    assert {file.name for file in figures.iterdir()} == {"sweep-dimension.png", "sweep-dimension.svg"}
+    himecat("sweep", letters, "--parameter", "beta", "--values", "0,10", "-q")
+    assert [choice.parameters for choice in asked[-1][1]] == [{"beta": 0}, {"beta": 10}]
+    for wrong in (["--parameter", "gamma"], ["--parameter", "p", "--values", "a"], []):
+        assert himecat("sweep", letters, *wrong).code == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
+def test_an_interrupted_comparison_keeps_what_is_done(letters: Path, own: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "himecat", "compare", letters, "--systems", own, "--draws", "1", "--cache",
+        tmp_path / "kept", "--json", tmp_path / "found.json",
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "endless has begun\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    assert process.returncode == 130
+    assert err.splitlines()[0].startswith("[1/2] Quick, draw 0, seed 0: leaf F1 0.")
+    assert err.splitlines()[-1] == "himecat: interrupted; nothing was left half-written."
+    assert [file.name.partition("-")[0] for file in (tmp_path / "kept").iterdir()] == ["quick"]
+    assert not (tmp_path / "found.json").exists()

@@ -1,0 +1,217 @@
+"""Which systems are compared, with which parameters; ablations and sweeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from himecat.baselines.registry import built_in_systems
+from himecat.errors import HimecatError, UsageError
+from himecat.experiments import compare as module
+from himecat.experiments.ablate import ablation_rows
+from himecat.experiments.compare import compare
+from himecat.experiments.results import Run
+from himecat.experiments.runs import Conditions
+from himecat.experiments.sweep import sweep_rows
+from himecat.experiments.systems import OURS, Choice, Himecat, HimecatPaper, choose_systems
+from himecat.progress import Progress
+
+OWN = """
+from dataclasses import dataclass
+from himecat.baselines import System
+
+@dataclass(frozen=True)
+class Mine(System):
+    name = "{name}"
+    title = "Mine"
+    about = "Mine."
+    widths: tuple = (2, 3)
+    share: float = 0.5
+    deep: bool = False
+    steps: int = 10
+    kind: str = "a"
+    rate: float | None = None
+
+    def place(self, task):
+        raise NotImplementedError
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    (tmp_path / "mine.py").write_text(OWN.format(name="mine"))
+    return str(tmp_path / "mine.py")
+
+
+class TestChoosing:
+    def test_all_that_can_run_are_the_default(self) -> None:
+        without, notes = choose_systems()
+        chosen = {choice.name for choice in without}
+        assert {"tfidf-svm", "hiersvm", "himecat", "himecat-paper"} <= chosen
+        assert not chosen & {"encoder-lr", "himecat-encoder"}
+        assert "encoder-lr is left out: it needs a text encoder (--encoder)." in notes
+        every, notes = choose_systems(encoder="some/model")
+        assert {choice.name for choice in every} == {*built_in_systems(), *OURS}
+        assert notes == []
+        # Ours stand at the end of the table.
+        assert [choice.name for choice in every[-3:]] == list(OURS)
+
+    def test_what_is_not_installed_is_left_out_or_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(built_in_systems()["tfidf-svm"], "requires", ("no_such_module",))
+        chosen, notes = choose_systems()
+        assert "tfidf-svm" not in {choice.name for choice in chosen}
+        assert any(note.startswith("tfidf-svm is left out. The system 'tfidf-svm' needs") for note in notes)
+        with pytest.raises(UsageError, match="needs no_such_module"):
+            choose_systems(["tfidf-svm"])
+
+    def test_names_and_files_in_the_order_given(self, mine: str) -> None:
+        chosen, _ = choose_systems(["himecat", mine, "tfidf-svm", "himecat"])
+        assert [choice.name for choice in chosen] == ["himecat", "mine", "tfidf-svm"]
+        assert chosen[1].make().title == "Mine"
+
+    @pytest.mark.parametrize(
+        ("wanted", "sentence"),
+        [
+            (["tfidf-svn"], "no system 'tfidf-svn'; did you mean 'tfidf-svm'. Known are .*hiersvm"),
+            (["zzz"], "no system 'zzz'; known are .*himecat-paper.*and files of your own"),
+            (["no-such-file.py"], "no-such-file.py: there is no such file"),
+            (["encoder-lr"], "'encoder-lr' needs an encoder: name one with --encoder"),
+        ],
+    )
+    def test_what_cannot_be_chosen(self, wanted: list[str], sentence: str) -> None:
+        with pytest.raises(UsageError, match=sentence):
+            choose_systems(wanted)
+
+    def test_two_of_one_name(self, tmp_path: Path) -> None:
+        (tmp_path / "again.py").write_text(OWN.format(name="tfidf-svm"))
+        with pytest.raises(UsageError, match="Two of the systems have the name 'tfidf-svm'"):
+            choose_systems(["tfidf-svm", str(tmp_path / "again.py")])
+
+    def test_heavy_systems_run_last(self) -> None:
+        assert Choice("bert").weight > Choice("himecat-paper").weight > Choice("tfidf-svm").weight
+
+
+class TestParameters:
+    def test_only_what_differs_from_the_defaults_is_recorded(self, mine: str) -> None:
+        given = {"widths": [2, 3], "share": 1, "steps": 10, "rate": 0.1}
+        (choice,), _ = choose_systems([mine], parameters={"mine": given})
+        assert choice.parameters == {"share": 1.0, "rate": 0.1}
+
+    @pytest.mark.parametrize(
+        ("given", "sentence"),
+        [
+            ({"stepz": 1}, "'mine' has no parameter 'stepz'; did you mean 'steps'?"),
+            ({"zzz": 1}, "'mine' has no parameter 'zzz'; known are widths, share"),
+            ({"steps": 1.5}, "mine.steps must be a whole number, not 1.5"),
+            ({"steps": True}, "mine.steps must be a whole number, not True"),
+            ({"deep": 1}, "mine.deep must be true or false, not 1"),
+            ({"kind": 3}, "mine.kind must be a word, not 3"),
+        ],
+    )
+    def test_what_cannot_work(self, mine: str, given: dict[str, Any], sentence: str) -> None:
+        with pytest.raises(UsageError) as error:
+            choose_systems([mine], parameters={"mine": given})
+        assert sentence in str(error.value)
+
+    def test_ours_take_every_hyperparameter(self) -> None:
+        given = {"beta": 10, "dimension": 100, "ignore_metadata": "tags"}
+        (choice,), _ = choose_systems(["himecat-paper"], parameters={"himecat-paper": given})
+        # 100 dimensions are the preset's own.
+        assert choice.parameters == {"beta": 10, "ignore_metadata": ["tags"]}
+        made = choice.make()
+        assert isinstance(made, HimecatPaper)
+        assert made.ignore_metadata == ("tags",)
+        with pytest.raises(UsageError, match="beta must be at least 0"):
+            choose_systems(["himecat"], parameters={"himecat": {"beta": -1}})
+        with pytest.raises(UsageError, match="'himecat' has no parameter 'betta'; did you mean 'beta'"):
+            choose_systems(["himecat"], parameters={"himecat": {"betta": 1}})
+
+    def test_of_a_system_that_is_not_compared(self) -> None:
+        with pytest.raises(UsageError, match=r"--set bert.epochs: compared are himecat, and not 'bert'"):
+            choose_systems(["himecat"], parameters={"bert": {"epochs": 3}})
+
+    def test_documents_are_read_as_the_settings_say(self) -> None:
+        assert (Himecat().min_count, HimecatPaper().min_count) == (2, 10)
+        assert Himecat({"max_tokens": 7}).max_tokens == 7
+        assert Himecat.min_count == 1
+
+
+class TestRows:
+    def test_ablations(self) -> None:
+        rows = ablation_rows(["users", "tags"], "paper")
+        assert {row.name for row in rows} == {"himecat-paper"}
+        assert [(row.title, row.changed) for row in rows] == [
+            ("HiMeCat (paper)", {}),
+            ("No-Hierarchy", {"use_hierarchy": False}),
+            ("No-Metadata", {"use_metadata": False}),
+            ("No-users", {"ignore_metadata": ["users"]}),
+            ("No-tags", {"ignore_metadata": ["tags"]}),
+        ]
+        # One type left out is all metadata left out.
+        assert len(ablation_rows(["tags"])) == 3
+        assert len(ablation_rows([])) == 2
+
+    def test_sweeps(self) -> None:
+        rows = sweep_rows("p")
+        assert [row.parameters["dimension"] for row in rows] == [10, 50, 100, 200, 300]
+        # The preset's own value is the run that the comparison has made already.
+        assert [row.changed for row in rows][2] == {}
+        assert [row.parameters["beta"] for row in sweep_rows("beta")] == [0, 50, 100, 500, 1000, 2000]
+        assert {row.name for row in sweep_rows("p", preset="default")} == {"himecat"}
+        with pytest.raises(UsageError, match="beta has no part in the default method"):
+            sweep_rows("beta", preset=None)
+        with pytest.raises(UsageError, match="There is no preset 'papper'"):
+            sweep_rows("p", preset="papper")
+
+
+class TestCompare:
+    @pytest.fixture
+    def conditions(self, letters: Path, tmp_path: Path) -> Conditions:
+        return Conditions(letters, draws=2, cache=tmp_path / "kept")
+
+    @pytest.fixture(autouse=True)
+    def _no_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def run(conditions: Conditions, choices: list[Choice], *, progress: Progress) -> list[Run]:
+            scores = {"micro": 0.5, "macro": 0.5}
+            return [
+                Run("letters", choice.name, choice.name, choice.parameters, draw, seed, scores, scores)
+                for choice in choices
+                for draw, seed in conditions.pairs
+            ]
+
+        monkeypatch.setattr(module, "run_systems", run)
+        monkeypatch.setattr("himecat.experiments.ablate.run_systems", run)
+        monkeypatch.setattr("himecat.experiments.sweep.run_systems", run)
+
+    def test_what_others_are_tested_against(self, conditions: Conditions) -> None:
+        def ours(*systems: str, against: str | None = None) -> str:
+            return compare(conditions, systems, against=against).ours
+
+        assert ours("tfidf-svm", "himecat-paper", "himecat") == "himecat"
+        assert ours("tfidf-svm", "himecat-paper") == "himecat-paper"
+        assert ours("hiersvm", "tfidf-svm") == "hiersvm"
+        assert ours("himecat", "tfidf-svm", against="tfidf-svm") == "tfidf-svm"
+        with pytest.raises(UsageError, match="--against bert: compared are himecat"):
+            ours("himecat", against="bert")
+
+    def test_everything_at_once(self, conditions: Conditions) -> None:
+        found = compare(conditions, ["tfidf-svm"], ablations=True, sweeps=True)
+        assert len(found.runs) == 2
+        assert {run.system for run in found.ablations} == {"himecat", "himecat-paper"}
+        assert {name for run in found.sweeps for name in run.parameters} == {"dimension", "beta"}
+        plain = found.as_dict()
+        assert plain["statistics"]["documents"] == 330
+        assert [Run.from_dict(run) for run in plain["runs"]] == list(found.runs)
+
+    def test_ablations_that_cannot_run_leave_the_comparison(
+        self, conditions: Conditions, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> list[Run]:
+            raise HimecatError("Not one run gave a result: no memory.")
+
+        monkeypatch.setattr(module, "ablate", refuse)
+        found = compare(conditions, ["tfidf-svm"], ablations=True)
+        assert len(found.runs) == 2
+        assert "Not one run gave a result: no memory." in found.left_out[-1]

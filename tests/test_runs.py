@@ -1,0 +1,429 @@
+"""Runs of systems: what a system sees, what is kept, and what a failure leaves."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from himecat.baselines import System, Task
+from himecat.baselines.tfidf_svm import TfidfSvm
+from himecat.corpus.dataset import open_dataset
+from himecat.errors import HimecatError, UsageError
+from himecat.experiments import run_cache, runs
+from himecat.experiments.measure import Draw, measure, read_draw
+from himecat.experiments.processes import Started
+from himecat.experiments.results import Run
+from himecat.experiments.run_cache import code_version, dataset_fingerprint
+from himecat.experiments.runs import Conditions, run_systems
+from himecat.experiments.systems import Choice, Himecat
+from himecat.progress import Progress
+
+evaluate = importlib.import_module("himecat.experiments.evaluate")
+
+SMALL = {"samples": 100_000, "beta": 10, "dimension": 16, "classifier": "mean-logistic"}
+
+# Each run leaves a line in a file, so that runs can be counted whatever process they are in.
+OWN = """
+import os
+from dataclasses import dataclass
+from pathlib import Path
+import numpy as np
+from himecat.baselines import System
+
+@dataclass(frozen=True)
+class First(System):
+    name = "first"
+    title = "First leaf"
+    about = "Always the first."
+    leaf: int = 0
+
+    def place(self, task):
+        with open(Path(__file__).with_suffix(".log"), "a") as log:
+            log.write(f"{task.seed} {len(task.corpus)} {task.threads}\\n")
+        return np.full(len(task.corpus), task.taxonomy.leaves[self.leaf])
+
+@dataclass(frozen=True)
+class Broken(System):
+    name = "broken"
+    title = "Broken"
+    about = "Never works."
+
+    def place(self, task):
+        raise KeyError("x")
+
+@dataclass(frozen=True)
+class Dies(System):
+    name = "dies"
+    title = "Dies"
+    about = "Ends its process."
+
+    def place(self, task):
+        os._exit(9)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> str:
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    return str(file)
+
+
+def count(own: str) -> int:
+    log = Path(own).with_suffix(".log")
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+class NoProcess:
+    exitcode = 0
+
+    def join(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(target: Callable[..., None], *task: Any, environment: object = None) -> Started:
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        target(sender, *task)
+        sender.close()
+        return Started(NoProcess(), receiver)
+
+    monkeypatch.setattr(runs, "start", start)
+
+
+@pytest.fixture
+def conditions(letters: Path, tmp_path: Path) -> Conditions:
+    return Conditions(letters, draws=1, cache=tmp_path / "kept")
+
+
+class Lines(Progress):
+    """Remembers what was said."""
+
+    def __init__(self) -> None:
+        super().__init__(quiet=True)
+        self.said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
+class TestOneRun:
+    def test_our_own_system_scores_what_evaluate_does(self, letters: Path) -> None:
+        usual = evaluate.run_draw(str(letters), 1, 5, {**SMALL, "threads": 1, "text": ["text"]}, True)
+        found = measure(letters, Himecat(SMALL), Draw(1))
+        assert found.leaf == usual.leaf
+        assert found.overall == usual.overall
+        assert found.cpu_seconds > 0
+        assert found.peak_rss_mb > 10
+
+    def test_a_system_sees_the_drawn_labels_only_and_is_scored_on_the_rest(self, letters: Path) -> None:
+        seen: list[Task] = []
+
+        @dataclass(frozen=True)
+        class Watching(System):
+            name = "watching"
+            title = "Watching"
+            about = ""
+            min_count = 3
+            max_tokens = 5
+            texts = True
+
+            def place(self, task: Task) -> Any:
+                seen.append(task)
+                found = np.full(len(task.corpus), task.taxonomy.leaves[0])
+                # Right for all that was shown: it must not help.
+                found[task.supervision.rows] = task.supervision.nodes
+                return found
+
+        run = measure(letters, Watching(), Draw(0), seed=7, threads=2)
+        (task,) = seen
+        dataset = open_dataset(letters)
+        assert dataset.first_draw is not None
+        assert sorted(task.supervision.rows.tolist()) == sorted(
+            row for rows in dataset.first_draw.values() for row in rows
+        )
+        assert (task.seed, task.threads) == (7, 2)
+        assert task.corpus.tokens.lengths.max() == 5
+        assert task.corpus.words.counts.min() >= 3
+        assert run.leaf["micro"] < 0.2
+        documents = [json.loads(line) for line in (letters / "corpus.jsonl").read_text().splitlines()]
+        for text, document in zip(task.texts, documents, strict=True):
+            assert text == " ".join([document["text"], *document["senders"], *document["tags"]])
+
+    @pytest.mark.parametrize(
+        ("answer", "sentence"),
+        [
+            (lambda task: np.ones(3, dtype=int), "one leaf for each of 330 documents, and gave 3"),
+            (
+                lambda task: np.zeros(330, dtype=int),
+                "put document 0 on node 0, the root, which is not a leaf",
+            ),
+            (lambda task: np.full(330, 9999), "on node 9999 which is not a leaf"),
+            (lambda task: np.full(330, 1.0), "as whole numbers, not float64"),
+            (lambda task: None, "one leaf for each of 330 documents, and gave a single value"),
+        ],
+    )
+    def test_a_wrong_answer_is_told_in_a_sentence(
+        self, letters: Path, answer: Callable[[Task], Any], sentence: str
+    ) -> None:
+        @dataclass(frozen=True)
+        class Wrong(System):
+            name = "wrong"
+            title = "Wrong"
+            about = ""
+
+            def place(self, task: Task) -> Any:
+                return answer(task)
+
+        with pytest.raises(UsageError, match=sentence):
+            measure(letters, Wrong(), Draw(0))
+
+    def test_vectors_are_those_of_the_documents_that_are_read(
+        self, letters: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        @dataclass(frozen=True)
+        class Reads(TfidfSvm):
+            vectors = True
+
+        asked: list[str] = []
+
+        def vectors(dataset: object, texts: list[str], encoder: str, *_: object) -> Any:
+            asked.extend(texts)
+            return np.ones((len(texts), 2), dtype=np.float32)
+
+        monkeypatch.setattr("himecat.experiments.measure._vectors", vectors)
+        with pytest.raises(UsageError, match="needs an encoder"):
+            measure(letters, Reads(), Draw(0))
+        read = read_draw(open_dataset(letters), Reads(), Draw(0, limit=150), encoder="some/model")
+        assert read.corpus.encoded is not None
+        assert len(asked) == len(read.corpus) == 150
+
+
+class TestLimit:
+    def test_the_labelled_documents_and_a_part_that_only_grows(self, letters: Path) -> None:
+        dataset = open_dataset(letters)
+        whole, small, large = (
+            read_draw(dataset, TfidfSvm(), Draw(1, limit=limit)) for limit in (None, 150, 200)
+        )
+        assert (len(small.corpus), len(large.corpus)) == (150, 200)
+        assert set(small.corpus.ids) < set(large.corpus.ids) < set(whole.corpus.ids)
+        labelled = {whole.corpus.ids[row] for row in whole.labelled.rows}
+        assert {small.corpus.ids[row] for row in small.labelled.rows} == labelled
+        truth = dict(zip(whole.corpus.ids, whole.truth.tolist(), strict=True))
+        assert [truth[name] for name in small.corpus.ids] == small.truth.tolist()
+        assert small.truth[small.labelled.rows].tolist() == small.labelled.nodes.tolist()
+        # Documents beyond the limit bring no words.
+        assert len(small.corpus.words) < len(whole.corpus.words)
+        assert small.corpus.words.counts.sum() == len(small.corpus.tokens.values)
+
+    def test_more_than_there_are_is_all(self, letters: Path) -> None:
+        read = read_draw(open_dataset(letters), TfidfSvm(), Draw(0, limit=9999))
+        assert len(read.corpus) == 330
+
+    def test_too_few(self, letters: Path) -> None:
+        with pytest.raises(UsageError, match="--limit 3 leaves no document to score: draw 0 labels"):
+            read_draw(open_dataset(letters), TfidfSvm(), Draw(0, limit=3))
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestKeptRuns:
+    def test_nothing_is_measured_twice(self, conditions: Conditions, own: str) -> None:
+        twice = Conditions(conditions.folder, draws=2, seeds=2, cache=conditions.cache)
+        first = run_systems(twice, [Choice("first", file=own)])
+        assert [(run.draw, run.seed) for run in first] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        assert count(own) == 4
+        lines = Lines()
+        assert run_systems(twice, [Choice("first", file=own)], progress=lines) == first
+        assert count(own) == 4
+        assert all(line.endswith("(measured before)") for line in lines.said)
+
+    @pytest.mark.parametrize(
+        ("changed", "again"),
+        [
+            ({"limit": 200}, True),
+            ({"at_once": 3}, False),
+            # Draw 0 is listed in the folder, whatever the number per leaf.
+            ({"per_leaf": 2}, False),
+            ({"encoder": "some/model"}, False),
+        ],
+    )
+    def test_what_a_result_depends_on(
+        self, conditions: Conditions, own: str, changed: dict[str, Any], again: bool
+    ) -> None:
+        run_systems(conditions, [Choice("first", file=own)])
+        other = Conditions(conditions.folder, **{"draws": 1, "cache": conditions.cache, **changed})
+        (run,) = run_systems(other, [Choice("first", file=own)])
+        assert count(own) == 1 + again
+        assert run.dataset == ("letters (200 documents)" if "limit" in changed else "letters")
+
+    def test_a_parameter_given_as_its_default_is_no_other_run(self, conditions: Conditions, own: str) -> None:
+        run_systems(conditions, [Choice("first", file=own)])
+        (same,) = run_systems(conditions, [Choice("first", {"leaf": 0}, own, title="Leaf 0")])
+        assert count(own) == 1
+        assert (same.parameters, same.title) == ({"leaf": 0}, "Leaf 0")
+        assert runs._line(same).startswith("Leaf 0 (leaf=0), draw 0, seed 0: leaf F1")
+        (other,) = run_systems(conditions, [Choice("first", {"leaf": 1}, own)])
+        assert count(own) == 2
+        assert other.leaf != same.leaf
+
+    def test_the_same_data_in_another_folder(self, conditions: Conditions, own: str, tmp_path: Path) -> None:
+        run_systems(conditions, [Choice("first", file=own)])
+        copy = Path(shutil.copytree(conditions.folder, tmp_path / "copy"))
+        (run,) = run_systems(Conditions(copy, draws=1, cache=conditions.cache), [Choice("first", file=own)])
+        assert (run.dataset, count(own)) == ("copy", 1)
+        with (copy / "corpus.jsonl").open("a") as documents:
+            documents.write('{"id": "new", "text": "one more", "labels": ["waste", "collection", "bins"]}\n')
+        before = dataset_fingerprint(open_dataset(conditions.folder))
+        assert dataset_fingerprint(open_dataset(copy)) != before
+
+    @pytest.mark.parametrize("harm", ["", "{", '{"key": 1}', "cut", "no scores"])
+    def test_a_damaged_file_is_left_out_with_a_note(
+        self, conditions: Conditions, own: str, harm: str
+    ) -> None:
+        (before,) = run_systems(conditions, [Choice("first", file=own)])
+        assert conditions.cache is not None
+        (file,) = conditions.cache.iterdir()
+        content = file.read_text()
+        if harm == "no scores":
+            plain = json.loads(content)
+            plain["run"]["leaf"] = {}
+            file.write_text(json.dumps(plain))
+        else:
+            file.write_text(content[:-9] if harm == "cut" else harm)
+        lines = Lines()
+        (after,) = run_systems(conditions, [Choice("first", file=own)], progress=lines)
+        assert count(own) == 2
+        assert after.leaf == before.leaf
+        assert ("is damaged: it is left out" in lines.said[0]) == (harm != '{"key": 1}')
+        assert json.loads(file.read_text())["run"]["leaf"] == after.leaf
+
+    def test_a_place_that_cannot_be_written_is_told_once(
+        self, letters: Path, own: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_text("")
+        lines = Lines()
+        nowhere = Conditions(letters, draws=2, cache=tmp_path / "file" / "kept")
+        assert len(run_systems(nowhere, [Choice("first", file=own)], progress=lines)) == 2
+        assert sum("results are not kept" in line for line in lines.said) == 1
+
+    def test_an_interrupted_comparison_goes_on_where_it_was(
+        self, conditions: Conditions, own: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        four = Conditions(conditions.folder, draws=4, cache=conditions.cache)
+        kept = runs._run_here
+
+        def interrupted(conditions: Conditions, choice: Choice, asked: Run, *rest: Any) -> Run:
+            if asked.draw == 2:
+                raise KeyboardInterrupt
+            return kept(conditions, choice, asked, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "_run_here", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run_systems(four, [Choice("first", file=own)])
+        assert count(own) == 2
+        assert len(run_systems(four, [Choice("first", file=own)])) == 4
+        assert count(own) == 4
+
+
+@pytest.mark.usefixtures("in_this_process")
+class TestFailures:
+    def test_the_others_go_on_and_a_failed_run_is_tried_again(self, conditions: Conditions, own: str) -> None:
+        choices = [Choice("broken", file=own), Choice("first", file=own)]
+        lines = Lines()
+        broken, first = run_systems(conditions, choices, progress=lines)
+        assert broken.failure == "KeyError: 'x'"
+        assert broken.leaf == {}
+        assert first.failure == ""
+        assert lines.said[0] == "[1/2] Broken, draw 0, seed 0: failed: KeyError: 'x'"
+        assert "First leaf, draw 0, seed 0: leaf F1 0." in lines.said[1]
+        assert runs.failures([broken, first]) == ["Broken failed in 1 run (draw 0): KeyError: 'x'"]
+        again = Lines()
+        run_systems(conditions, choices, progress=again)
+        assert any(line.endswith("failed: KeyError: 'x'") for line in again.said)
+
+    def test_not_one_result(self, conditions: Conditions, own: str) -> None:
+        with pytest.raises(HimecatError, match="Not one run gave a result: KeyError: 'x'") as fault:
+            run_systems(conditions, [Choice("broken", file=own)])
+        assert fault.value.exit_code == 1
+        small = Conditions(conditions.folder, draws=1, limit=3, cache=conditions.cache)
+        with pytest.raises(UsageError, match="Not one run gave a result: --limit 3") as usage:
+            run_systems(small, [Choice("first", file=own)])
+        assert usage.value.exit_code == 2
+
+    def test_wrong_numbers(self, letters: Path) -> None:
+        for name in ("draws", "seeds", "per_leaf", "at_once", "limit"):
+            with pytest.raises(UsageError, match=f"{name} must be at least 1, not 0"):
+                Conditions(letters, **{name: 0})  # type: ignore[arg-type]
+
+
+def test_a_process_that_is_killed_is_a_failed_run(conditions: Conditions, own: str) -> None:
+    both = Conditions(conditions.folder, draws=1, at_once=2, cache=conditions.cache)
+    died, first = run_systems(both, [Choice("dies", file=own), Choice("first", file=own)])
+    assert "ended without a result (exit code 9); out of memory?" in died.failure
+    assert first.leaf["micro"] > 0
+    # Two at once share the cores.
+    assert int(Path(own).with_suffix(".log").read_text().split()[2]) == max(1, runs.usable_threads(None) // 2)
+
+
+def test_never_more_at_once_than_asked_for(
+    conditions: Conditions, own: str, monkeypatch: pytest.MonkeyPatch, in_this_process: None
+) -> None:
+    open_now: list[int] = []
+    most: list[int] = []
+    begin, end = runs.start, runs._answer_of
+
+    def start(*task: Any, **options: Any) -> Started:
+        open_now.append(1)
+        most.append(len(open_now))
+        return begin(*task, **options)
+
+    def answer_of(started: Started) -> Any:
+        open_now.pop()
+        return end(started)
+
+    monkeypatch.setattr(runs, "start", start)
+    monkeypatch.setattr(runs, "_answer_of", answer_of)
+    three = Conditions(conditions.folder, draws=5, at_once=3, cache=conditions.cache)
+    assert len(run_systems(three, [Choice("first", file=own)])) == 5
+    assert max(most) == 3
+
+
+class TestCodeVersion:
+    def behind(self, module: str) -> set[str]:
+        package = Path(run_cache.__file__).parents[1]
+        return {path.relative_to(package).as_posix() for path in run_cache._files_behind(module)}
+
+    def test_what_a_result_depends_on_counts_and_what_only_shows_it_does_not(self) -> None:
+        protocol = self.behind("himecat.experiments.measure")
+        assert {"experiments/measure.py", "corpus/tokenizer.py", "metrics.py"} <= protocol
+        ours = self.behind("himecat.experiments.systems")
+        assert {"estimator.py", "training.py", "embedding/_kernels.py", "classify/kimcnn.py"} <= ours
+        for file in protocol | ours:
+            assert not file.startswith(("cli/", "report/", "plotting/", "persistence/", "samples/"))
+
+    def test_one_system_does_not_depend_on_another(self) -> None:
+        found = self.behind("himecat.baselines.tfidf_svm")
+        assert {file for file in found if file.startswith("baselines/")} == {
+            "baselines/tfidf_svm.py",
+            "baselines/_flat.py",
+            "baselines/system.py",
+        }
+        assert "estimator.py" not in found
+
+    def test_the_users_own_file_counts(self, own: str, tmp_path: Path) -> None:
+        other = tmp_path / "other.py"
+        other.write_text(OWN + "# changed\n")
+        one, two = (code_version(Choice("first", file=str(file)).kind) for file in (own, other))
+        assert one != two
