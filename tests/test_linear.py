@@ -140,7 +140,7 @@ def test_leaves_are_solved_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
     targets = np.random.default_rng(1).dirichlet(np.ones(8), size=80).astype(np.float32)
     together = ridge(csr_matrix(rows), targets, weights, 2.0)
     for columns in (1, 3, 8):
-        monkeypatch.setattr(linear, "_COLUMNS", columns)
+        monkeypatch.setattr(linear, "FAST_WIDTH", columns)
         np.testing.assert_allclose(ridge(csr_matrix(rows), targets, weights, 2.0), together, atol=1e-5)
 
 
@@ -153,3 +153,16 @@ def test_compiled_loops_come_to_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_allclose(ridge(csr_matrix(rows), targets, weights, 2.0), plain, atol=1e-5)
     assert not plain[3].any()
     assert np.abs(plain).max() > 0.01
+
+
+@pytest.mark.parametrize("leaves", [1, 32, 40])
+def test_any_number_of_leaves_is_solved_by_the_compiled_loops(
+    monkeypatch: pytest.MonkeyPatch, leaves: int
+) -> None:
+    rows, _, weights = problem()
+    targets = np.random.default_rng(1).dirichlet(np.ones(leaves + 1), size=80).astype(np.float32)[:, 1:]
+    plain = ridge(csr_matrix(rows), targets, weights, 2.0)
+    monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
+    found = ridge(csr_matrix(rows), targets, weights, 2.0)
+    assert found.shape == plain.shape == (rows.shape[1], leaves)
+    np.testing.assert_allclose(found, plain, atol=1e-5)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, random
 
 from himecat import _products, products
 from himecat.parallel import one_blas_thread, run_all
@@ -111,10 +111,21 @@ def test_work_is_dealt_out_evenly() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_products, "times", counted)
-        product(matrix, np.ones((200, 2), dtype=np.float32))
+        product(matrix, np.ones((200, 2), dtype=np.float32), lambda jobs: [job() for job in jobs])
     assert len(sizes) == 8
     assert sum(sizes) == matrix.nnz
     assert max(sizes) < 1.2 * min(sizes)
+
+
+def test_the_loop_for_32_columns_adds_up_in_the_same_order() -> None:
+    rng = np.random.default_rng(0)
+    matrix = random(50, 40, 0.2, "csr", np.float32, rng)
+    matrix.data[:] = rng.normal(size=matrix.nnz)
+    dense = rng.normal(size=(40, products.FAST_WIDTH)).astype(np.float32)
+    parts = [product(matrix, np.ascontiguousarray(dense[:, half])) for half in (slice(0, 16), slice(16, 32))]
+    whole = product(matrix, dense)
+    assert whole.tobytes() == np.hstack(parts).tobytes()
+    np.testing.assert_allclose(whole, matrix @ dense, atol=1e-5)
 
 
 def test_size_is_entries_times_width_times_passes(monkeypatch: pytest.MonkeyPatch) -> None:

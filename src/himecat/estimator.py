@@ -8,8 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from himecat import parameters, reading, training
 from himecat.ahead import one_ahead
@@ -27,9 +25,10 @@ from himecat.explain import DocumentExplanation, LabelExplanation, explain_label
 from himecat.parallel import usable_threads
 from himecat.parameters import Settings
 from himecat.progress import Progress, silent
+from himecat.scikit import Estimator
 
 
-class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class HiMeCat(Estimator):
     """Place documents on the paths of a category tree from a few labelled examples per leaf.
 
     Parameters
@@ -286,7 +285,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def encode(self, X: Any) -> Corpus:
         """Documents as the word and metadata ids of this model; what the model does not know is left out."""
-        check_is_fitted(self)
+        self._check_fitted()
         space = self.space_
         if isinstance(X, Corpus):
             return X.aligned(space.vocabulary, space.values)
@@ -430,7 +429,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _fitted_taxonomy(self) -> Taxonomy:
-        check_is_fitted(self)
+        self._check_fitted()
         return self.taxonomy_
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -452,7 +451,7 @@ class HiMeCat(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
         from himecat.persistence.model import save
 
-        check_is_fitted(self)
+        self._check_fitted()
         save(self, folder, overwrite=overwrite)
 
     @classmethod

@@ -14,6 +14,8 @@ Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 
 # Multiplications below which loading compiled loops would take longer than they save.
 _WORTH_COMPILING = 100_000_000
+# Columns of a dense matrix with which products are fastest.
+FAST_WIDTH = 32
 _PIECES = 8
 
 
@@ -52,14 +54,18 @@ def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: boo
     """
     if not large:
         return np.asarray(matrix @ dense, dtype=np.float32)
-    from himecat._products import times
+    from himecat._products import times, times_32
 
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     out = np.empty((matrix.shape[0], dense.shape[1]), dtype=np.float32)
+    loop = times_32 if dense.shape[1] == FAST_WIDTH else times
 
     def rows_from(first: int, last: int) -> Callable[[], None]:
-        return lambda: times(matrix.indptr, matrix.indices, matrix.data, dense, out, first, last)
+        return lambda: loop(matrix.indptr, matrix.indices, matrix.data, dense, out, first, last)
 
+    if run is one_by_one:
+        rows_from(0, len(out))()
+        return out
     # Pieces with about the same number of entries; a row is never cut.
     ends = np.searchsorted(matrix.indptr, np.linspace(0, matrix.nnz, _PIECES + 1)[1:-1]).tolist()
     bounds = sorted({0, *ends, len(out)})

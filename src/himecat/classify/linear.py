@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import diags, issparse
 
-from himecat.products import Run, conjugate_gradients, is_large, one_by_one, product
+from himecat.products import FAST_WIDTH, Run, conjugate_gradients, is_large, one_by_one, product
 
 FloatArray = npt.NDArray[np.float32]
 
 _ITERATIONS = 8
-_COLUMNS = 32
 
 
 def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
@@ -43,12 +42,15 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
     large = is_large(narrow, targets.shape[1], 2 * _ITERATIONS)
     found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
     # Columns do not depend on each other: a few at a time need little memory, however many leaves there are.
-    for start in range(0, targets.shape[1], _COLUMNS):
-        chosen = slice(start, start + _COLUMNS)
-        target = product(across, np.ascontiguousarray(targets[:, chosen] - mean[chosen]), large=large)
-        found[used, chosen] = conjugate_gradients(
-            narrow, across, target, penalty, iterations=_ITERATIONS, large=large
-        )
+    for start in range(0, targets.shape[1], FAST_WIDTH):
+        chosen = slice(start, start + FAST_WIDTH)
+        width = targets[:, chosen].shape[1]
+        # Columns of zeros fill the last ones up, and stay zeros.
+        centred = np.zeros((len(targets), FAST_WIDTH if large else width), dtype=np.float32)
+        np.subtract(targets[:, chosen], mean[chosen], out=centred[:, :width])
+        target = product(across, centred, large=large)
+        solved = conjugate_gradients(narrow, across, target, penalty, iterations=_ITERATIONS, large=large)
+        found[used, chosen] = solved[:, :width]
     return found
 
 

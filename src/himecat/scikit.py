@@ -1,0 +1,74 @@
+"""What scikit-learn asks of an estimator, without importing scikit-learn: that alone takes longer than a prediction."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Estimator:
+    """Parameters that can be asked for and changed, a short `repr`, and tags for scikit-learn's own tools.
+
+    A subclass stores the arguments of its constructor under their names.
+
+    Examples
+    --------
+    >>> class Counter(Estimator):
+    ...     def __init__(self, least=1, most=9):
+    ...         self.least, self.most = least, most
+    >>> Counter().set_params(most=5)
+    Counter(most=5)
+    >>> Counter(2).get_params()
+    {'least': 2, 'most': 9}
+    """
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        given = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {parameter.name: parameter.default for parameter in given}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; `deep` is there for scikit-learn and changes nothing."""
+        return {name: getattr(self, name) for name in self._defaults()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor."""
+        known = self._defaults()
+        for name in params:
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:
+        """Fit, and give what `transform` gives for the same documents."""
+        fitted: Any = self
+        found: npt.NDArray[np.float32] = fitted.fit(X, y, **fit_params).transform(X)
+        return found
+
+    def __repr__(self) -> str:
+        changed = [
+            f"{name}={value!r}"
+            for name, default in self._defaults().items()
+            if (value := getattr(self, name)) is not default and repr(value) != repr(default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags()
+        )
+
+    def _check_fitted(self) -> None:
+        """Raise scikit-learn's own error where `fit` has not been called."""
+        fitted: Any = self
+        if not fitted.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit or load first.")
