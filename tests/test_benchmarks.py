@@ -269,3 +269,15 @@ def test_a_part_that_lacks_a_package_or_fails_stops_no_other(
     assert {row["part"] for row in found["rows"]} == {"growth"}
     assert speed.main(["--short", "--only", "embedding"]) == 1
     assert "embedding failed: it broke" in capsys.readouterr().err
+
+
+def test_a_higher_bound_places_fewer_documents_and_more_of_them_right(load: Any, tmp_path: Path) -> None:
+    from himecat.samples import write_sample
+
+    rows = load("confidence").measure(write_sample(tmp_path / "letters"), 1, (0.5, 0.9))
+    placed, right, leaf, leaf_right = rows.T
+    assert placed[0] >= placed[1]
+    assert leaf[0] > leaf[1] > 0.3
+    assert right[1] >= 0.9
+    assert right[1] >= right[0]
+    assert leaf_right[1] >= leaf_right[0]
