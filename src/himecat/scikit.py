@@ -39,7 +39,9 @@ class Estimator:
         known = self._defaults()
         for name in params:
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}."
+                )
         for name, value in params.items():
             setattr(self, name, value)
         return self
