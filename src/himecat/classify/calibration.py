@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from himecat.classify.assignments import node_probabilities
@@ -169,6 +168,9 @@ def _sharpness(
 
     With infinite `fairness` there is no bias.
     """
+    # Imported where it is needed: a prediction does without it.
+    from scipy.optimize import minimize
+
     rows, n_leaves = np.arange(len(leaves)), scores.shape[1]
     # Of a leaf that none of them belongs to, nothing is known.
     seen = (np.bincount(leaves, minlength=n_leaves) > 0) & np.isfinite(fairness)
@@ -203,6 +205,8 @@ def _sharpness(
 
 def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tuple[float, float]:
     """The exponent and the share of slips under which the choices made are most probable."""
+    # Imported where it is needed: a prediction does without it.
+    from scipy.optimize import minimize
 
     weights = np.array([weight for weight, _, _ in choices])
     counts = np.array([len(logs) for _, logs, _ in choices])

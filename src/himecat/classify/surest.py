@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from himecat.classify.assignments import node_probabilities
@@ -168,6 +167,9 @@ def _level(
 ) -> tuple[float, float]:
     if len(sure) < _FEWEST:
         return UNCHANGED
+    # Imported where it is needed: a prediction does without it.
+    from scipy.optimize import brentq, minimize
+
     odds, counted = _logit(sure), weights * (len(weights) / weights.sum())
 
     def loss(point: npt.NDArray[np.float64]) -> float:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import nnls
 from scipy.sparse import diags
 
 from himecat.corpus.columns import Ragged
@@ -224,6 +223,9 @@ def _weights(
     expected: list[FloatArray], directions: FloatArray, speaks: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     """Least squares: how the types together predict the direction of a document they have not seen."""
+    # Imported where it is needed: a prediction does without it.
+    from scipy.optimize import nnls
+
     weights = np.zeros(len(expected))
     if speaks.any():
         chosen = [part for part, one in zip(expected, speaks, strict=True) if one]
