@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, HiMeCat, Supervision, Taxonomy, read_corpus
-from himecat.classify import fused, linear
+from himecat.classify import fused, held_out, linear, scorer
 from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS
-from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused
+from himecat.classify.fused import FusedClassifier, count_fits, fit_fused
 from himecat.classify.fused_state import from_state, state_of
+from himecat.classify.scorer import FusedSettings
 from himecat.classify.seeds import sow
 from himecat.embedding.views import Seen, learn_views
 from himecat.parallel import Stopped, run_all
@@ -178,16 +179,15 @@ def test_held_out_documents_are_judged_without_their_labels(
     trained: list[Any] = []
     asked: list[Any] = []
     frequencies: list[Any] = []
-    whole_start, whole_fit, rows_of = fused.start_from, fused.fit_scorer, fused._rows_of
-    whole_frequencies = fused.log_frequencies
+    whole_start, whole_fit, rows_of = fused.start_from, fused.fit_scorer, held_out._rows_of
+    whole_believed = held_out.believed
 
     def start_from(taxonomy: Any, seen: Any, supervision: Supervision, *rest: Any, **options: Any) -> Any:
         # Every leaf is still known, and none is taken for frequent because of the documents that are left.
         assert len(set(supervision.nodes.tolist())) == 22
         assert options["learn_prior"] is False
         # The leaves' frequencies are not known before all folds have been judged.
-        known = frequencies[-1][1] if frequencies else None
-        assert options.get("log_prior") is known
+        assert options.get("log_prior") is (frequencies[-1] if frequencies else None)
         start = whole_start(taxonomy, seen, supervision, *rest, **options)
         started.append((start, seen, supervision))
         return start
@@ -203,15 +203,16 @@ def test_held_out_documents_are_judged_without_their_labels(
         asked.append(found)
         return found
 
-    def log_frequencies(logits: Any, *rest: Any) -> Any:
-        frequencies.append((len(logits), whole_frequencies(logits, *rest)))
-        return frequencies[-1][1]
+    def believed(*estimates: Any) -> Any:
+        frequencies.append(whole_believed(*estimates))
+        return frequencies[-1]
 
-    monkeypatch.setattr(fused, "_ENOUGH", enough)
-    monkeypatch.setattr(fused, "start_from", start_from)
-    monkeypatch.setattr(fused, "fit_scorer", fit_scorer)
-    monkeypatch.setattr(fused, "_rows_of", asked_for)
-    monkeypatch.setattr(fused, "log_frequencies", log_frequencies)
+    monkeypatch.setattr(held_out, "_ENOUGH", enough)
+    for module in (fused, held_out):
+        monkeypatch.setattr(module, "start_from", start_from)
+        monkeypatch.setattr(module, "fit_scorer", fit_scorer)
+    monkeypatch.setattr(held_out, "_rows_of", asked_for)
+    monkeypatch.setattr(held_out, "believed", believed)
     fit(corpus, labelled)
     everything = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
     n_others = min(enough, len(corpus) - len(everything))
@@ -222,23 +223,29 @@ def test_held_out_documents_are_judged_without_their_labels(
     if n_others < len(corpus) - len(everything):
         # The documents that take part.
         del asked[0]
-    *folds, others, _ = started
-    *asked_of_folds, asked_of_others = asked
+    *folds, others, one_half, other_half, _ = started
+    *asked_of_folds, asked_of_others, of_one, others_of_one, of_other, others_of_other = asked
     assert len(folds) == len(asked_of_folds) == 5
     judged: set[int] = set()
-    for (_, seen, supervision), held_out in zip(folds, asked_of_folds, strict=True):
+    for (_, seen, supervision), away_from in zip(
+        [*folds, one_half, other_half], [*asked_of_folds, of_one, of_other], strict=True
+    ):
         assert len(seen.text) == len(everything) + n_others
-        away = documents_in(held_out, whole)
+        away = documents_in(away_from, whole)
         assert labels_in(seen, supervision, whole) == {
             row: node for row, node in everything.items() if row not in away
         }
         judged |= away
     assert judged == set(everything)
-    # The frequencies come from documents without a label, judged with all labels.
+    # Either half learns from what the other one is judged by.
+    halves = [documents_in(half, whole) for half in (of_one, of_other)]
+    assert not halves[0] & halves[1]
+    assert halves[0] | halves[1] == set(everything)
+    # The frequencies come from documents without a label, judged with all labels and with half of them.
     assert labels_in(others[1], others[2], whole) == everything
-    assert not documents_in(asked_of_others, whole) & set(everything)
-    assert len(asked_of_others.text) == n_others
-    assert [count for count, _ in frequencies] == [n_others]
+    for asked_for_shares in (asked_of_others, others_of_one, others_of_other):
+        assert not documents_in(asked_for_shares, whole) & set(everything)
+        assert len(asked_for_shares.text) == n_others
     assert len(trained) == len(started)
     for (start, seen, _), (fitted, fitted_on, log_prior) in zip(started, trained, strict=True):
         assert fitted is start
@@ -246,7 +253,8 @@ def test_held_out_documents_are_judged_without_their_labels(
         if fitted is not trained[-1][0]:
             assert not log_prior.any()
     # The last one is told what was found out about the frequencies.
-    assert trained[-1][2] is frequencies[0][1]
+    assert len(frequencies) == 1
+    assert trained[-1][2] is frequencies[0]
 
 
 def documents_in(seen: Seen, whole: Seen) -> set[int]:
@@ -266,25 +274,19 @@ def labels_in(seen: Seen, supervision: Supervision, whole: Seen) -> dict[int, in
 
 
 @pytest.mark.parametrize("enough", [0, 1, 40, 242, 1000])
-def test_documents_with_labels_always_take_part(
-    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch, enough: int
-) -> None:
+def test_documents_with_labels_always_take_part(letters: tuple[Corpus, Supervision], enough: int) -> None:
     _, labelled = letters
-    monkeypatch.setattr(fused, "_ENOUGH", enough)
-    rows = fused._enough(labelled, 330, seed=5)
+    rows = held_out.enough(labelled, 330, enough, seed=5)
     assert set(labelled.rows.tolist()) <= set(rows.tolist())
     assert len(rows) == len(labelled) + min(enough, 330 - len(labelled))
     # In order and once each: labelled documents are looked up in them.
     assert (np.diff(rows) > 0).all()
     assert 0 <= rows[0] <= rows[-1] < 330
-    np.testing.assert_array_equal(fused._enough(labelled, 330, seed=5), rows)
+    np.testing.assert_array_equal(held_out.enough(labelled, 330, enough, seed=5), rows)
 
 
-def test_the_seed_decides_which_others_take_part(
-    letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fused, "_ENOUGH", 40)
-    one, other = (set(fused._enough(letters[1], 330, seed).tolist()) for seed in (0, 1))
+def test_the_seed_decides_which_others_take_part(letters: tuple[Corpus, Supervision]) -> None:
+    one, other = (set(held_out.enough(letters[1], 330, 40, seed).tolist()) for seed in (0, 1))
     assert one != other
 
 
@@ -293,7 +295,7 @@ def test_a_few_other_documents_are_enough_to_hold_out_among(
     letters: tuple[Corpus, Supervision], model: FusedClassifier, monkeypatch: pytest.MonkeyPatch, enough: int
 ) -> None:
     corpus, labelled = letters
-    monkeypatch.setattr(fused, "_ENOUGH", enough)
+    monkeypatch.setattr(held_out, "_ENOUGH", enough)
     one, two = (fit(corpus, labelled, threads=threads) for threads in (1, 2))
     found = one.place(corpus)
     assert two.place(corpus).tobytes() == found.tobytes()
@@ -310,7 +312,7 @@ def test_when_every_document_has_a_label(monkeypatch: pytest.MonkeyPatch) -> Non
     documents = sample_documents(110)
     corpus = read_corpus(documents, metadata=METADATA, min_count=2)
     labelled = Supervision(np.arange(110), np.array([TREE.find(one["labels"]) for one in documents]))
-    monkeypatch.setattr(fused, "_ENOUGH", 3)
+    monkeypatch.setattr(held_out, "_ENOUGH", 3)
     found = fit(corpus, labelled).place(corpus)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
@@ -323,7 +325,7 @@ def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: in
     steps: list[int] = []
     settings = FusedSettings(learn_prior=learn_prior)
     fit(*letters, settings, seed=seed, advance=steps.append)
-    assert sum(steps) == count_fits(TREE, letters[1], 330, settings) == 6 + learn_prior
+    assert sum(steps) == count_fits(TREE, letters[1], 330, settings) == 6 + 3 * learn_prior
 
 
 @pytest.mark.parametrize("calibrated", [True, False])
@@ -352,7 +354,7 @@ def test_frequent_leaves_are_found_frequent(letters: tuple[Corpus, Supervision])
 def test_it_gives_up_when_another_job_failed(
     letters: tuple[Corpus, Supervision], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fused, "stop_requested", lambda: True)
+    monkeypatch.setattr(scorer, "stop_requested", lambda: True)
     with pytest.raises(Stopped):
         run_all([lambda: fit(*letters)], 1)
 
@@ -369,7 +371,7 @@ def test_it_asks_before_each_classifier_whether_to_go_on(
         return whole_ridge(*arguments)
 
     monkeypatch.setattr(linear, "ridge", ridge)
-    monkeypatch.setattr(fused, "stop_requested", lambda: len(trained) >= 4)
+    monkeypatch.setattr(scorer, "stop_requested", lambda: len(trained) >= 4)
     with pytest.raises(Stopped):
         fit(*letters, FusedSettings(calibrated=False))
     assert len(trained) == 4

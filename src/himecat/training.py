@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from himecat.classify import FlatClassifier, TopDownClassifier, classifier_class, fit_top_down
-from himecat.classify.fused import FusedClassifier, FusedSettings, count_fits, fit_fused
+from himecat.classify.fused import FusedClassifier, count_fits, fit_fused
+from himecat.classify.scorer import FusedSettings
 from himecat.classify.seeds import sow
 from himecat.embedding import JointSpace, Round, Trained, count_steps, learn_vectors, space_from
 from himecat.embedding.spectral import occurrences

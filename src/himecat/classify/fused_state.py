@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classify.calibration import Calibration
-from himecat.classify.fused import FusedClassifier, Scorer
+from himecat.classify.fused import FusedClassifier
+from himecat.classify.scorer import Scorer
 from himecat.corpus.taxonomy import Taxonomy
 from himecat.embedding.trust import ValueTrust
 from himecat.embedding.views import DocumentViews
