@@ -106,7 +106,7 @@ class Transformer:
                 f"The system {system!r} reads texts, but there are {len(task.texts)} of them for "
                 f"{len(task.corpus)} documents."
             )
-        return cls(open_encoder(task.encoder)._loaded(), task.encoder)
+        return cls(open_encoder(task.encoder).load(), task.encoder)
 
     @property
     def learning_rate(self) -> float:

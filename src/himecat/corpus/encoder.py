@@ -84,7 +84,7 @@ class TextEncoder:
             sentence-transformers is not installed, or the model cannot be loaded.
         """
         if self._model is None:
-            self._model = self._loaded()
+            self._model = self.load()
         filled = [row for row, text in enumerate(texts) if text and not text.isspace()]
         if self._dimension is None:
             self._dimension = int(self._vectors(["a"]).shape[1])
@@ -111,7 +111,8 @@ class TextEncoder:
             )
         return rows
 
-    def _loaded(self) -> Any:
+    def load(self) -> Any:
+        """The model itself, as sentence-transformers reads it; a local folder never touches the network."""
         self.check_installed()
         try:
             library = importlib.import_module("sentence_transformers")
