@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task
 from himecat.baselines._graph import Graph, build_graph
 from himecat.baselines.system import with_metadata_words
 from himecat.errors import UsageError
-from himecat.metrics import score
-from himecat.samples import METADATA, sample_documents, sample_split
+from small_tasks import ODD_TREES, check_on_letters, check_on_odd_tree
 
 pytest.importorskip("torch")
 
@@ -153,39 +151,11 @@ def test_a_walk_of_one_node_is_refused() -> None:
 
 
 def test_it_finds_leaves_of_the_sample_corpus() -> None:
-    documents = [one for one in sample_documents(900) if one["labels"][0] in ("waste", "leisure")]
-    tree = Taxonomy.from_paths([tuple(one["labels"]) for one in documents])
-    truth = np.array([tree.find(one["labels"]) for one in documents])
-    shown = np.array([row for row, path in enumerate(sample_split(documents)) if path is not None])
-    task = Task(
-        read_corpus(documents, metadata=METADATA, min_count=2), tree, Supervision(shown, truth[shown])
-    )
-    system = Metapath2vec(dimension=32, walk_length=40, walk_rate=0.05, **FEW)
-    found = system.place(task)
-    unseen = np.setdiff1d(np.arange(len(truth)), shown)
-    assert all(tree.is_leaf(node) for node in set(found.tolist()))
-    commonest = np.bincount(truth[unseen]).max() / len(unseen)
-    assert score(tree, truth[unseen], found[unseen]).leaf.micro > 1.5 * commonest
+    check_on_letters(Metapath2vec(dimension=32, walk_length=40, walk_rate=0.05, **FEW))
 
 
-@pytest.mark.parametrize(
-    ("paths", "labels"),
-    [
-        pytest.param([("only",)], {0: "only"}, id="one leaf"),
-        pytest.param([("a",), ("b", "c"), ("b", "d")], {0: "a", 1: "c"}, id="a leaf without documents"),
-        pytest.param([("a",), ("b", "c", "d")], {0: "a", 1: "d"}, id="ragged, one child"),
-    ],
-)
+@pytest.mark.parametrize(("paths", "labels"), ODD_TREES)
 def test_odd_trees_and_empty_documents_are_placed_the_same_each_time(
     paths: list[tuple[str, ...]], labels: dict[int, str]
 ) -> None:
-    tree = Taxonomy.from_paths(paths)
-    nodes = np.array([tree.find(name) for name in labels.values()])
-    task = Task(
-        read_corpus(DOCUMENTS, metadata=["by", "tags"]), tree, Supervision(np.array(list(labels)), nodes)
-    )
-    system = Metapath2vec(dimension=8, walk_length=10, **FEWEST)
-    found = system.place(task)
-    assert (system.place(task) == found).all()
-    assert len(found) == len(DOCUMENTS)
-    assert all(tree.is_leaf(node) for node in found.tolist())
+    check_on_odd_tree(Metapath2vec(dimension=8, walk_length=10, **FEWEST), paths, labels)

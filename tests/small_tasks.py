@@ -1,0 +1,50 @@
+"""Small tasks that several systems are tried on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from himecat import Supervision, Taxonomy, read_corpus
+from himecat.baselines import System, Task
+from himecat.metrics import score
+from himecat.samples import METADATA, sample_documents, sample_split
+
+# Paths of a tree, and the leaves of the first documents.
+ODD_TREES = [
+    pytest.param([("only",)], {0: "only"}, id="one leaf"),
+    pytest.param([("a",), ("b", "c"), ("b", "d")], {0: "a", 1: "c"}, id="a leaf without documents"),
+    pytest.param([("a",), ("b", "c", "d")], {0: "a", 1: "d"}, id="ragged, one child"),
+]
+
+
+def check_on_letters(system: System) -> None:
+    """It names leaves, and finds them far more often than by always naming the commonest."""
+    documents = [one for one in sample_documents(900) if one["labels"][0] in ("waste", "leisure")]
+    tree = Taxonomy.from_paths([tuple(one["labels"]) for one in documents])
+    truth = np.array([tree.find(one["labels"]) for one in documents])
+    shown = np.array([row for row, path in enumerate(sample_split(documents)) if path is not None])
+    corpus = read_corpus(documents, metadata=METADATA, min_count=2)
+    found = system.place(Task(corpus, tree, Supervision(shown, truth[shown])))
+    unseen = np.setdiff1d(np.arange(len(truth)), shown)
+    assert all(tree.is_leaf(node) for node in set(found.tolist()))
+    commonest = np.bincount(truth[unseen]).max() / len(unseen)
+    assert score(tree, truth[unseen], found[unseen]).leaf.micro > 1.5 * commonest
+
+
+def check_on_odd_tree(system: System, paths: list[tuple[str, ...]], labels: dict[int, str]) -> None:
+    """It names a leaf for every document, an empty one too, and the same again."""
+    documents = [
+        {"text": "jazz jazz band", "by": ["ann", "bob"], "tags": ["x"]},
+        {"text": "goal", "by": ["ann"]},
+        {"text": "..."},
+        {"text": "goal match", "tags": ["x"]},
+    ]
+    tree = Taxonomy.from_paths(paths)
+    nodes = np.array([tree.find(name) for name in labels.values()])
+    corpus = read_corpus(documents, metadata=["by", "tags"])
+    task = Task(corpus, tree, Supervision(np.array(list(labels)), nodes))
+    found = system.place(task)
+    assert (system.place(task) == found).all()
+    assert len(found) == len(documents)
+    assert all(tree.is_leaf(node) for node in found.tolist())
