@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
@@ -227,6 +228,8 @@ class _RecentIds:
         self._count = 0
         self._any_from_source = False
         self._known: dict[str, tuple[str, bool]] = {}
+        # A dictionary finds its first key slowly once many before it are gone.
+        self._in_order: deque[str] = deque()
 
     def skip(self, place: str) -> str:
         """Register a document whose id is not known; what stands in for it is not taken."""
@@ -242,8 +245,9 @@ class _RecentIds:
         if earlier is not None:
             return name, _clash(name, identity is None, *earlier)
         self._known[name] = place, identity is None
-        if len(self._known) > self._most:
-            del self._known[next(iter(self._known))]
+        self._in_order.append(name)
+        if len(self._in_order) > self._most:
+            del self._known[self._in_order.popleft()]
         return name, ""
 
 
