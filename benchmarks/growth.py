@@ -238,7 +238,8 @@ def markdown(found: Figures) -> str:
     for panel in (panel for panel in TITLES if found.get(panel)):
         for row in found[panel]:
             each, ratio = row["ours"]["per_document"], row["ours"]["ratio"]
-            cells = [f"{size_of(panel, row):,.0f} {TITLES[panel]}"]
+            size = f"{size_of(panel, row):,.0f}"
+            cells = [f"depth {size}" if panel == "depth" else f"{size} {TITLES[panel]}"]
             for name, digits in (("cpu_ms", 3), ("wall_ms", 3), ("kb", 1)):
                 cells += [f"{each[name]:.{digits}f}", f"{ratio[name]:.2f}"]
             lines.append("| " + " | ".join([*cells, f"{row[PEER]['ratio']['cpu_ms']:.2f}"]) + " |")
