@@ -13,7 +13,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -28,7 +27,7 @@ import numpy as np
 
 from himecat.corpus.encoder_cache import CACHE_VARIABLE
 from himecat.errors import HimecatError
-from himecat.experiments.evaluate import DrawResult, _peak_mb, evaluate, spread
+from himecat.experiments.evaluate import DrawResult, evaluate, spread
 
 # Title of the row -> constructor arguments of HiMeCat.
 ABLATIONS: dict[str, dict[str, Any]] = {
@@ -77,9 +76,9 @@ def shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def systems(encoder: str | None, ablations: bool) -> list[System]:
     """The rows of the table, in order."""
-    found = [System("TF-IDF + LinearSVC", peer="tfidf_svm")]
+    found = [System("TF-IDF + LinearSVC", peer="tfidf-svm")]
     if encoder:
-        found.append(System("encoder + logistic regression", "encoder_logistic", {"encoder": encoder}))
+        found.append(System("encoder + logistic regression", "encoder-lr", {"encoder": encoder}))
     found.append(System("ours"))
     if encoder:
         found.append(System("ours, with encoder", arguments={"encoder": encoder}))
@@ -90,40 +89,12 @@ def systems(encoder: str | None, ablations: bool) -> list[System]:
 
 def run_peer(folder: str, number: int, peer: str, encoder: str | None) -> DrawResult:
     """Fit a peer on one draw of the labelled documents and score the rest, in this process."""
-    from himecat import baselines
-    from himecat.corpus.builder import load_corpus
-    from himecat.corpus.dataset import draw, open_dataset, true_nodes
-    from himecat.corpus.documents import Fields
-    from himecat.corpus.encoder import open_encoder
-    from himecat.metrics import score
+    from himecat.baselines.registry import built_in_systems
+    from himecat.experiments.measure import Draw
+    from himecat.experiments.measure import measure as run_system
 
-    began = time.perf_counter()
-    dataset = open_dataset(folder)
-    loaded = load_corpus(
-        dataset.documents,
-        Fields(metadata=dataset.metadata),
-        # Peers get every word there is: leaving out rare ones costs them accuracy.
-        min_count=1,
-        max_tokens=None,
-        encoder=open_encoder(encoder) if encoder else None,
-    )
-    truth = true_nodes(dataset, loaded)
-    labelled = draw(dataset, truth, number)
-    test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
-    if peer == "tfidf_svm":
-        leaves = baselines.tfidf_svm(loaded.corpus, labelled, dataset.taxonomy)
-    else:
-        leaves = baselines.encoder_logistic(loaded.corpus.encoded, labelled, dataset.taxonomy)
-    scores = score(dataset.taxonomy, truth[test], leaves[test])
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return DrawResult(
-        draw=number,
-        leaf={"micro": scores.leaf.micro, "macro": scores.leaf.macro},
-        overall={"micro": scores.overall.micro, "macro": scores.overall.macro},
-        seconds=time.perf_counter() - began,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
-        peak_rss_mb=_peak_mb(usage.ru_maxrss),
-    )
+    run = run_system(folder, built_in_systems()[peer](), Draw(number), encoder=encoder)
+    return DrawResult(number, run.leaf, run.overall, run.seconds, run.cpu_seconds, run.peak_rss_mb)
 
 
 def fill_cache(folder: str, encoder: str) -> float:

@@ -161,7 +161,7 @@ def test_a_row_that_fails_leaves_the_others(
 
 def test_a_peer_is_measured_on_the_documents_that_were_not_drawn(accuracy: Any, tmp_path: Path) -> None:
     write_sample(tmp_path)
-    found = accuracy.run_peer(str(tmp_path), 0, "tfidf_svm", None)
+    found = accuracy.run_peer(str(tmp_path), 0, "tfidf-svm", None)
     assert 0.3 < found.leaf["micro"] < 0.95
     assert found.overall["micro"] > found.leaf["micro"]
 
@@ -171,5 +171,5 @@ def test_the_peer_scores_what_is_known_of_it(accuracy: Any) -> None:
     folder = DATA / "packages"
     if not folder.is_dir():
         pytest.skip("../shared/data/packages is absent")
-    found = [accuracy.run_peer(str(folder), draw, "tfidf_svm", None).leaf["micro"] for draw in range(5)]
+    found = [accuracy.run_peer(str(folder), draw, "tfidf-svm", None).leaf["micro"] for draw in range(5)]
     assert np.mean(found) == pytest.approx(0.5579, abs=0.005)

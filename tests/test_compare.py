@@ -35,7 +35,7 @@ class Mine(System):
     rate: float | None = None
 
     def place(self, task):
-        raise NotImplementedError
+        raise AssertionError("it is never asked to place anything")
 """
 
 

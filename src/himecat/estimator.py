@@ -14,14 +14,13 @@ from himecat.ahead import one_ahead
 from himecat.classify import Assignments, assign
 from himecat.classify.fused import FusedClassifier
 from himecat.corpus import Corpus, Problems, Taxonomy
-from himecat.corpus.builder import Origin, encode_documents, iter_encoded
-from himecat.corpus.documents import Fields, iter_documents
+from himecat.corpus.builder import Origin, iter_encoded
+from himecat.corpus.documents import Fields
 from himecat.corpus.encoder import TextEncoder, open_encoder
-from himecat.corpus.encoder_cache import open_cache
 from himecat.embedding import JointSpace, Round
 from himecat.embedding.views import unit
 from himecat.errors import UsageError
-from himecat.explain import DocumentExplanation, LabelExplanation, explain_label, explain_row
+from himecat.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.parallel import usable_threads
 from himecat.parameters import Settings
 from himecat.progress import Progress, silent
@@ -289,20 +288,16 @@ class HiMeCat(Estimator):
         space = self.space_
         if isinstance(X, Corpus):
             return X.aligned(space.vocabulary, space.values)
-        problems = Problems()
-        documents = iter_documents(X, self._fields(), problems)
-        vocabularies = space.vocabulary, space.values, self.settings_.max_tokens
-        encoder = self._encoder()
-        if encoder is None:
-            corpus = encode_documents(documents, *vocabularies, threads=self.threads)
-        else:
-            with open_cache(encoder, X, problems) as cache:
-                corpus = encode_documents(
-                    documents, *vocabularies, encoder, cache=cache, threads=self.threads
-                )
-        if not self.skip_bad or problems.has_fatal:
-            problems.raise_errors()
-        return corpus
+        return reading.read_new(
+            X,
+            self._fields(),
+            words=space.vocabulary,
+            metadata=space.values,
+            max_tokens=self.settings_.max_tokens,
+            encoder=self._encoder(),
+            skip_bad=self.skip_bad,
+            threads=self.threads,
+        )
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
@@ -393,24 +388,9 @@ class HiMeCat(Estimator):
                 raise UsageError("explain needs a label, documents, or both.")
             return explain_label(self.space_, node, top)
         corpus = self.encode(documents)
-        placed = self.assign(corpus)
         classifier = self.classifier_
         weights = classifier.views.weights if isinstance(classifier, FusedClassifier) else None
-        return [
-            DocumentExplanation(
-                placed.path(row),
-                placed.confidences(row),
-                explain_row(
-                    self.space_,
-                    corpus,
-                    row,
-                    int(placed.nodes[row]) if node is None else node,
-                    top,
-                    weights,
-                ),
-            )
-            for row in range(len(corpus))
-        ]
+        return explain_documents(self.space_, corpus, self.assign(corpus), node, top, weights)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classify import Assignments
 from himecat.corpus.columns import Corpus
 from himecat.embedding.space import JointSpace, Neighbour
 from himecat.errors import UsageError
@@ -156,3 +157,32 @@ def explain_row(
         )
     found.sort(key=lambda e: (-e.weight, e.kind, e.name))
     return [e for e in found[:count] if e.weight > 0]
+
+
+def explain_documents(
+    space: JointSpace,
+    corpus: Corpus,
+    placed: Assignments,
+    node: int | None = None,
+    count: int = 10,
+    weights: npt.NDArray[np.float32] | None = None,
+) -> list[DocumentExplanation]:
+    """What in each document speaks for `node`, or for where it was placed; see `explain_row`.
+
+    Examples
+    --------
+    >>> from himecat import HiMeCat
+    >>> documents = [{"text": "red fox", "labels": "animals"}, {"text": "old car", "labels": "things"}]
+    >>> model = HiMeCat(min_count=1).fit(documents)
+    >>> corpus = model.encode(["a fox"])
+    >>> explain_documents(model.space_, corpus, model.assign(corpus))[0].path
+    ('animals',)
+    """
+    return [
+        DocumentExplanation(
+            placed.path(row),
+            placed.confidences(row),
+            explain_row(space, corpus, row, int(placed.nodes[row]) if node is None else node, count, weights),
+        )
+        for row in range(len(corpus))
+    ]

@@ -44,6 +44,10 @@ class F1:
     micro: float
     macro: float
 
+    def as_dict(self) -> dict[str, float]:
+        """Both by name, for JSON."""
+        return {"micro": float(self.micro), "macro": float(self.macro)}
+
 
 @dataclass(frozen=True, slots=True)
 class LevelScores:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from himecat.corpus import Corpus, Problems, Supervision, Taxonomy
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.documents import Fields
+from himecat.corpus.builder import encode_documents, load_corpus
+from himecat.corpus.columns import Vocabulary
+from himecat.corpus.documents import Fields, iter_documents
 from himecat.corpus.encoder import TextEncoder
+from himecat.corpus.encoder_cache import open_cache
 from himecat.corpus.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.corpus.labels import label_names, leaves_without_labels, supervise
 from himecat.corpus.taxonomy_readers import infer_taxonomy, read_taxonomy
@@ -127,6 +129,32 @@ def read_material(
     if problems.hidden("warning"):
         progress.say(f"warning: ... and {problems.hidden('warning')} more.")
     return Material(corpus, tree, supervision, problems, encoder)
+
+
+def read_new(
+    X: Any,
+    fields: Fields,
+    *,
+    words: Vocabulary,
+    metadata: Mapping[str, Vocabulary],
+    max_tokens: int,
+    encoder: TextEncoder | None,
+    skip_bad: bool,
+    threads: int | None = None,
+) -> Corpus:
+    """Documents that come after fit, in the ids of its vocabularies; what those do not have is left out."""
+    problems = Problems()
+    documents = iter_documents(X, fields, problems)
+    if encoder is None:
+        corpus = encode_documents(documents, words, metadata, max_tokens, threads=threads)
+    else:
+        with open_cache(encoder, X, problems) as cache:
+            corpus = encode_documents(
+                documents, words, metadata, max_tokens, encoder, cache=cache, threads=threads
+            )
+    if not skip_bad or problems.has_fatal:
+        problems.raise_errors()
+    return corpus
 
 
 def _spanned_tree(

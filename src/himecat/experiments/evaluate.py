@@ -21,7 +21,6 @@ from himecat.experiments.processes import peak_mb as _peak_mb  # noqa: F401 (the
 
 if TYPE_CHECKING:
     from himecat.corpus.columns import Corpus, Supervision
-    from himecat.metrics import F1
 
 MEASURES = ("leaf", "overall")
 COSTS = ("seconds", "cpu_seconds", "peak_rss_mb")
@@ -176,8 +175,8 @@ def run_draw(
     costs = costs_since(began)
     result = DrawResult(
         draw=number,
-        leaf=_f1(scores.leaf),
-        overall=_f1(scores.overall),
+        leaf=scores.leaf.as_dict(),
+        overall=scores.overall.as_dict(),
         seconds=costs.seconds,
         cpu_seconds=costs.cpu_seconds,
         peak_rss_mb=costs.peak_rss_mb,
@@ -193,13 +192,9 @@ def run_draw(
     later = without.assign(loaded.corpus.take(out))
     return replace(
         result,
-        held_out=_f1(score(dataset.taxonomy, truth[out], later.nodes).leaf),
-        had_them=_f1(score(dataset.taxonomy, truth[out], placed.nodes[held]).leaf),
+        held_out=score(dataset.taxonomy, truth[out], later.nodes).leaf.as_dict(),
+        had_them=score(dataset.taxonomy, truth[out], placed.nodes[held]).leaf.as_dict(),
     )
-
-
-def _f1(scores: F1) -> dict[str, float]:
-    return {"micro": scores.micro, "macro": scores.macro}
 
 
 def _chosen(n_documents: int, share: float, seed: int) -> npt.NDArray[np.int64]:

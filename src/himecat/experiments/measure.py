@@ -22,7 +22,7 @@ from himecat.corpus.problems import Problems
 from himecat.errors import DataError, UsageError
 from himecat.experiments.processes import costs_since
 from himecat.experiments.results import Run
-from himecat.metrics import F1, score
+from himecat.metrics import score
 from himecat.progress import Progress, silent
 
 
@@ -156,8 +156,8 @@ def measure(
         parameters=dict(parameters or {}),
         draw=drawn.number,
         seed=seed,
-        leaf=_f1(scores.leaf),
-        overall=_f1(scores.overall),
+        leaf=scores.leaf.as_dict(),
+        overall=scores.overall.as_dict(),
         seconds=round(costs.seconds, 3),
         cpu_seconds=round(costs.cpu_seconds, 3),
         peak_rss_mb=round(costs.peak_rss_mb, 1),
@@ -261,7 +261,3 @@ def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -
             "the tree."
         )
     return nodes.astype(np.int64)
-
-
-def _f1(scores: F1) -> dict[str, float]:
-    return {"micro": float(scores.micro), "macro": float(scores.macro)}
