@@ -13,7 +13,7 @@ from himecat.classify.held_out import folds, learn_from_held_out
 from himecat.classify.scorer import FusedSettings, Scorer, Start, fit_scorer, start_from
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
-from himecat.embedding.views import DocumentViews, Seen, between
+from himecat.embedding.views import DocumentViews, Seen
 from himecat.memory import give_back
 from himecat.parallel import one_blas_thread, run_all
 
@@ -49,7 +49,7 @@ class FusedClassifier:
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                seen = self.views.see(between(corpus, start, start + _BATCH), batches=len(starts))
+                seen = self.views.see(corpus.between(start, start + _BATCH), batches=len(starts))
                 return self.calibration.probabilities(self.taxonomy, self.scorer.scores(seen))
 
             return job

@@ -186,6 +186,28 @@ class Corpus:
             encoded=None if self.encoded is None else self.encoded[chosen],
         )
 
+    def between(self, start: int, end: int) -> Corpus:
+        """Documents that stand together, without a copy of their words.
+
+        Examples
+        --------
+        >>> from himecat import read_corpus
+        >>> read_corpus(["a fox", "a hen", "an owl"]).between(1, 3).ids
+        ['1', '2']
+        """
+
+        def cut(rows: Ragged) -> Ragged:
+            bounds = rows.offsets[start : end + 1]
+            return Ragged(rows.values[bounds[0] : bounds[-1]], bounds - bounds[0])
+
+        return Corpus(
+            self.ids[start:end],
+            self.words,
+            cut(self.tokens),
+            {kind: MetadataColumn(one.vocabulary, cut(one.values)) for kind, one in self.metadata.items()},
+            None if self.encoded is None else self.encoded[start:end],
+        )
+
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
         """The same documents in the ids of other vocabularies; what those do not have is dropped.
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from himecat.corpus.columns import Corpus, MetadataColumn, Ragged
+from himecat.corpus.columns import Corpus, Ragged
 from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
@@ -202,29 +202,6 @@ class DocumentViews:
             parts.append(_scaled(_by_column(carried, rarity)))
             parts[-1].data *= np.float32(self.trust[kind].trust > 0)
         return _side_by_side(parts)
-
-
-def between(corpus: Corpus, start: int, end: int) -> Corpus:
-    """Documents that stand together, without a copy of their words.
-
-    Examples
-    --------
-    >>> from himecat import read_corpus
-    >>> between(read_corpus(["a fox", "a hen", "an owl"]), 1, 3).ids
-    ['1', '2']
-    """
-
-    def cut(rows: Ragged) -> Ragged:
-        bounds = rows.offsets[start : end + 1]
-        return Ragged(rows.values[bounds[0] : bounds[-1]], bounds - bounds[0])
-
-    return Corpus(
-        corpus.ids[start:end],
-        corpus.words,
-        cut(corpus.tokens),
-        {kind: MetadataColumn(one.vocabulary, cut(one.values)) for kind, one in corpus.metadata.items()},
-        None if corpus.encoded is None else corpus.encoded[start:end],
-    )
 
 
 def learn_views(
