@@ -17,6 +17,8 @@ _WORTH_COMPILING = 100_000_000
 # Columns of a dense matrix with which products are fastest.
 FAST_WIDTH = 32
 _PIECES = 8
+# A direction this much weaker than the strongest is what rounding left.
+_NO_STRENGTH = 1e-6
 
 
 def one_by_one(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
@@ -77,7 +79,7 @@ def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: boo
 def spectrum(
     matrix: Any, rank: int, *, iterations: int, seed: int, run: Run = one_by_one
 ) -> tuple[FloatArray, FloatArray]:
-    """The strongest singular values of a sparse matrix, and its right singular vectors as rows.
+    """The strongest singular values of a sparse matrix, and its right singular vectors as rows; 0 where there is none.
 
     A random subspace is turned towards the strongest directions by `iterations` rounds of products with the
     matrix and its transpose.
@@ -99,9 +101,13 @@ def spectrum(
         basis = _orthogonal(product(matrix, basis, run, large=large))
         basis = _orthogonal(product(back, basis, run, large=large))
     basis = _orthogonal(product(matrix, basis, run, large=large))
-    small = np.ascontiguousarray(product(back, basis, run, large=large).T)
-    _, values, right = np.linalg.svd(small, full_matrices=False)
-    return values[:rank], _fixed_signs(right[:rank])
+    small = product(back, basis, run, large=large).astype(np.float64)
+    squares, axes = np.linalg.eigh(small.T @ small)
+    values = np.sqrt(np.maximum(squares[::-1][:rank], 0.0))
+    # A direction without strength stays zero.
+    there = values > _NO_STRENGTH * max(float(values[0]), 1e-30)
+    right = small @ (axes[:, ::-1][:, :rank] * np.where(there, 1.0 / np.where(there, values, 1.0), 0.0))
+    return values.astype(np.float32), _fixed_signs(right.T)
 
 
 def _orthogonal(rows: FloatArray) -> FloatArray:

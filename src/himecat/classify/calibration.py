@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from himecat.classify.assignments import node_probabilities
 from himecat.classify.mixture import softmax
 from himecat.classify.surest import learn_levels, settle
 from himecat.corpus.taxonomy import Taxonomy
+from himecat.solvers import logistic, minimise
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -24,6 +24,8 @@ _BELIEF = 5.0
 _FAIRNESS = 1.0
 # As a logit: one choice in a hundred.
 _USUAL_SLIPS = -4.6
+# No exponent is tried whose logarithm is larger.
+_STEEPEST = 10.0
 # A level at which the choices are believed as they are.
 AS_IT_IS = (1.0, 0.0)
 
@@ -168,9 +170,6 @@ def _sharpness(
 
     With infinite `fairness` there is no bias.
     """
-    # Imported where it is needed: a prediction does without it.
-    from scipy.optimize import minimize
-
     rows, n_leaves = np.arange(len(leaves)), scores.shape[1]
     # Of a leaf that none of them belongs to, nothing is known.
     seen = (np.bincount(leaves, minlength=n_leaves) > 0) & np.isfinite(fairness)
@@ -198,16 +197,12 @@ def _sharpness(
         return float(total), slope
 
     start = np.concatenate([[np.log(TYPICAL_SHARPNESS)], np.zeros(n_leaves)])
-    bounds = [(-4.0, 5.0), *[(-5.0, 5.0)] * n_leaves]
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return float(np.exp(found[0])), np.asarray(found[1:])
+    found = minimise(loss, start, tolerance=1e-4)
+    return float(np.exp(np.clip(found[0], -4.0, 5.0))), np.clip(found[1:], -5.0, 5.0)
 
 
 def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tuple[float, float]:
     """The exponent and the share of slips under which the choices made are most probable."""
-    # Imported where it is needed: a prediction does without it.
-    from scipy.optimize import minimize
-
     weights = np.array([weight for weight, _, _ in choices])
     counts = np.array([len(logs) for _, logs, _ in choices])
     chosen = np.array([logs[position] for _, logs, position in choices])
@@ -215,14 +210,24 @@ def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tupl
     padded = np.full((len(choices), counts.max()), -np.inf)
     for row, (_, logs, _) in enumerate(choices):
         padded[row, : len(logs)] = logs
+    finite, best = np.where(np.isfinite(padded), padded, 0.0), padded.max(axis=1)
 
-    def loss(point: npt.NDArray[np.float64]) -> float:
-        exponent, slips = float(np.exp(point[0])), float(expit(point[1]))
-        belief = _BELIEF * (point[0] ** 2 + (point[1] - _USUAL_SLIPS) ** 2 / 9) / 2
-        right = np.exp(chosen * exponent) / np.exp(padded * exponent).sum(axis=1)
-        return float(belief - (weights * np.log((1 - slips) * right + slips / counts)).sum())
+    def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
+        exponent, slips = float(np.exp(min(point[0], _STEEPEST))), float(logistic(point[1]))
+        away, beside = point[0], point[1] - _USUAL_SLIPS
+        among = np.exp((padded - best[:, None]) * exponent)
+        sums = among.sum(axis=1)
+        right = np.exp((chosen - best) * exponent) / sums
+        mixed = (1 - slips) * right + slips / counts
+        total = _BELIEF * (away**2 + beside**2 / 9) / 2 - (weights * np.log(mixed)).sum()
+        mean = (among * finite).sum(axis=1) / sums
+        steeper = (1 - slips) * right * exponent * (chosen - mean) / mixed
+        slipperier = slips * (1 - slips) * (1 / counts - right) / mixed
+        slope = [
+            _BELIEF * away - (weights * steeper).sum(),
+            _BELIEF * beside / 9 - (weights * slipperier).sum(),
+        ]
+        return float(total), np.array(slope)
 
-    found = minimize(
-        loss, np.array([0.0, _USUAL_SLIPS]), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-3}
-    )
-    return float(np.exp(np.clip(found.x[0], -2, 2))), float(expit(found.x[1]))
+    found = minimise(loss, [0.0, _USUAL_SLIPS], tolerance=1e-4)
+    return float(np.exp(np.clip(found[0], -2, 2))), float(logistic(found[1]))

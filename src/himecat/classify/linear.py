@@ -14,6 +14,8 @@ from himecat.products import FAST_WIDTH, Run, conjugate_gradients, is_large, one
 FloatArray = npt.NDArray[np.float32]
 
 _ITERATIONS = 8
+# Loops loaded for one classifier serve the others of the same fit too, which are at least so many.
+_CALLS = 6
 
 
 def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
@@ -39,7 +41,7 @@ def ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -
     used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
     narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
     across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
-    large = is_large(narrow, targets.shape[1], 2 * _ITERATIONS)
+    large = is_large(narrow, targets.shape[1], 2 * _ITERATIONS * _CALLS)
     found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
     # Columns do not depend on each other: a few at a time need little memory, however many leaves there are.
     for start in range(0, targets.shape[1], FAST_WIDTH):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
 from himecat.classify.assignments import node_probabilities
 from himecat.corpus.taxonomy import Taxonomy
+from himecat.solvers import log_odds, logistic, minimise, zero_of_rising
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -64,7 +64,7 @@ def settle(
         rest = np.maximum(above_before[rows] - own, 0.0)
         rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
         room = above_after[rows]
-        wanted = expit(slope * _logit(own) + offset)
+        wanted = logistic(slope * _logit(own) + offset)
         # At this much, the strongest sibling's part of the rest would be as large.
         tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
         new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
@@ -167,27 +167,26 @@ def _level(
 ) -> tuple[float, float]:
     if len(sure) < _FEWEST:
         return UNCHANGED
-    # Imported where it is needed: a prediction does without it.
-    from scipy.optimize import brentq, minimize
-
     odds, counted = _logit(sure), weights * (len(weights) / weights.sum())
 
-    def loss(point: npt.NDArray[np.float64]) -> float:
+    def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         changed = point[0] * odds + point[1]
-        belief = _BELIEF * ((point[0] - 1.0) ** 2 + point[1] ** 2) / 2
-        return float((counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + belief)
+        away = point - np.array(UNCHANGED)
+        total = (counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + _BELIEF * (away @ away) / 2
+        surplus = counted * (logistic(changed) - right)
+        return float(total), np.array([surplus @ odds, surplus.sum()]) + _BELIEF * away
 
-    slope, offset = minimize(loss, np.array([1.0, 0.0])).x
+    slope, offset = minimise(loss, UNCHANGED)
     # Surer documents must stay surer.
     slope = float(np.clip(slope, 0.05, 5.0))
-    learned = float((counted * expit(slope * odds + offset)).sum())
+    learned = float((counted * logistic(slope * odds + offset)).sum())
     wanted = _EXCUSED * float((counted * sure).sum()) + (1 - _EXCUSED) * learned
 
     def surplus(shift: float) -> float:
-        return float((counted * expit(slope * odds + shift)).sum()) - wanted
+        return float((counted * logistic(slope * odds + shift)).sum()) - wanted
 
-    return slope, float(brentq(surplus, -100.0, 100.0))
+    return slope, zero_of_rising(surplus, -100.0, 100.0)
 
 
 def _logit(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.asarray(logit(np.clip(share, _LEAST, 1.0 - _LEAST)))
+    return log_odds(np.clip(share, _LEAST, 1.0 - _LEAST))

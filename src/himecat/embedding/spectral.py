@@ -143,6 +143,20 @@ def learn_words(
     return SpectralWords(np.ascontiguousarray(units, dtype=np.float32), lengths.astype(np.float32))
 
 
+def load_loops(present: Any) -> None:
+    """Load the compiled loops that `learn_words` will want for these documents x words.
+
+    Called on a thread beside one that works, it costs no time.
+
+    Examples
+    --------
+    >>> load_loops(csr_matrix((2, 3), dtype=np.float32))
+    """
+    if float(np.square(np.diff(present.indptr), dtype=np.float64).sum()) > _WORTH_COMPILING:
+        import himecat._products
+        import himecat.embedding._spectral_kernels  # noqa: F401
+
+
 def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = one_by_one) -> FloatArray | None:
     """Factor documents x words: how much each word belongs to each of the strongest topics.
 

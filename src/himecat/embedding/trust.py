@@ -16,13 +16,14 @@ from scipy.sparse import diags
 
 from himecat.corpus.columns import Ragged
 from himecat.embedding.spectral import occurrences
+from himecat.solvers import least_squares_not_negative
 
 FloatArray = npt.NDArray[np.float32]
 
 # Pairs of documents that a value's own likeness must weigh up before it counts as much as its type's.
 _TYPICAL_PAIRS = 20.0
 # Documents among which the usual spread of cosines is measured.
-_SAMPLED = 2000
+_SAMPLED = 1000
 # How many standard deviations above chance the likeness of a type's documents must be for it to count at all.
 _SURELY = 3.0
 
@@ -177,7 +178,7 @@ def speaking_types(columns: Mapping[str, tuple[Ragged, int]], features: Any) -> 
     anyway = (float(np.square(np.asarray(features.sum(axis=0), dtype=np.float64)).sum()) - n) / (
         n * (n - 1.0)
     )
-    sample = features[:: max(1, n // _SAMPLED)]
+    sample = features[:: -(-n // _SAMPLED)]
     near = (sample @ sample.T).tocsr()
     near.setdiag(0.0)
     size = sample.shape[0]
@@ -223,14 +224,13 @@ def _weights(
     expected: list[FloatArray], directions: FloatArray, speaks: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     """Least squares: how the types together predict the direction of a document they have not seen."""
-    # Imported where it is needed: a prediction does without it.
-    from scipy.optimize import nnls
-
     weights = np.zeros(len(expected))
     if speaks.any():
         chosen = [part for part, one in zip(expected, speaks, strict=True) if one]
         gram = np.array([[float(np.vdot(a, b)) for b in chosen] for a in chosen])
         target = np.array([float(np.vdot(a, directions)) for a in chosen])
         ridge = 1e-6 * max(float(np.trace(gram)), 1e-9)
-        weights[speaks] = np.minimum(nnls(gram + ridge * np.eye(len(gram)), np.maximum(target, 0.0))[0], 1.0)
+        weights[speaks] = np.minimum(
+            least_squares_not_negative(gram + ridge * np.eye(len(gram)), target), 1.0
+        )
     return weights

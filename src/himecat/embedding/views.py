@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from himecat.corpus.columns import Corpus, Ragged
-from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
+from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, load_loops, occurrences
 from himecat.embedding.trust import ValueTrust, learn_trust, speaking_types
 from himecat.errors import UsageError
 from himecat.products import Run, is_large, one_by_one, product
@@ -266,7 +266,7 @@ def learn_views(
     def topics_job() -> FloatArray | None:
         return learn_topics(_scaled(by_rarity), topics, seed=seed, run=run) if topics else None
 
-    spectral, found_topics = run([words_job, topics_job])
+    spectral, _, found_topics = run([words_job, lambda: load_loops(found_in), topics_job])
     weights = spectral.weights * rarity if weigh_words else np.ones_like(rarity)
     centre = _directions(counts, weights, spectral.vectors).mean(axis=0)
     views = DocumentViews(
