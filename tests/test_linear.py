@@ -166,3 +166,83 @@ def test_any_number_of_leaves_is_solved_by_the_compiled_loops(
     found = ridge(csr_matrix(rows), targets, weights, 2.0)
     assert found.shape == plain.shape == (rows.shape[1], leaves)
     np.testing.assert_allclose(found, plain, atol=1e-5)
+
+
+# -- very many categories, told apart group by group -----------------------------------------------------
+
+
+def grouped_problem(groups: Sequence[npt.NDArray[np.int64]], n: int = 400) -> tuple[Any, FloatArray, Any]:
+    """Documents with words of their group and of their category, and noise; a category each."""
+    rng = np.random.default_rng(3)
+    n_categories = sum(len(group) for group in groups)
+    group_of = np.empty(n_categories, dtype=int)
+    for number, group in enumerate(groups):
+        group_of[group] = number
+    truth = rng.integers(n_categories, size=n)
+    rows = (rng.random((n, 20 + n_categories + len(groups))) < 0.1).astype(np.float32)
+    rows[np.arange(n), 20 + truth] = 1.0
+    rows[np.arange(n), 20 + n_categories + group_of[truth]] = 1.0
+    return csr_matrix(rows), np.eye(n_categories, dtype=np.float32)[truth], truth
+
+
+NEIGHBOURS = [np.arange(0, 4), np.arange(4, 9), np.arange(9, 10), np.arange(10, 12)]
+SCATTERED = [np.array([0, 3, 7]), np.array([1, 2]), np.array([4, 5, 6, 8])]
+
+
+@pytest.mark.parametrize("groups", [NEIGHBOURS, SCATTERED], ids=["neighbours", "scattered"])
+@pytest.mark.parametrize("compile_from", [-1, 10**12], ids=["compiled", "plain"])
+def test_groups_are_told_apart_first_and_then_their_categories(
+    groups: Sequence[npt.NDArray[np.int64]], compile_from: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_WORTH_COMPILING", compile_from)
+    rows, targets, truth = grouped_problem(groups)
+    weights = np.ones(len(truth), np.float32)
+    found = ridge(rows, targets, weights, 1.0, groups)
+    assert ((rows @ found).argmax(axis=1) == truth).mean() > 0.9
+    # By hand: the weights of the group, and of the category among the documents of the group alone.
+    for group in groups:
+        of_group = targets[:, group].sum(axis=1)
+        expected = np.repeat(ridge(rows, of_group[:, None], weights, 1.0), len(group), axis=1)
+        inside = np.flatnonzero(of_group)
+        inner = ridge(rows[inside], targets[inside][:, group], weights[inside], 1.0)
+        expected += inner if len(group) > 1 else expected
+        np.testing.assert_allclose(found[:, group], expected, atol=1e-5)
+
+
+def test_categories_do_not_care_how_many_groups_are_solved_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, targets, truth = grouped_problem(NEIGHBOURS)
+    weights = np.ones(len(truth), np.float32)
+    together = ridge(rows, targets, weights, 1.0, NEIGHBOURS)
+    monkeypatch.setattr(linear, "FAST_WIDTH", 3)
+    np.testing.assert_allclose(ridge(rows, targets, weights, 1.0, NEIGHBOURS), together, atol=1e-5)
+
+
+def test_a_group_without_a_document_has_weights_without_surprise() -> None:
+    rows, targets, truth = grouped_problem(NEIGHBOURS)
+    targets[:, NEIGHBOURS[1]] = 0.0
+    found = ridge(rows, targets, np.ones(len(truth), np.float32), 1.0, NEIGHBOURS)
+    assert np.abs(found[:, NEIGHBOURS[1]]).max() < 1e-6
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("groups", [(), NEIGHBOURS], ids=["flat", "groups"])
+def test_weights_are_the_mean_of_the_classifiers_and_left_out_where_nobody_asks(
+    groups: Sequence[npt.NDArray[np.int64]],
+) -> None:
+    rows, targets, truth = grouped_problem(NEIGHBOURS)
+    weights, parts = np.ones(len(truth), np.float32), np.arange(len(truth)) % 3 - (np.arange(len(truth)) < 30)
+    views = [rows, rows.toarray()]
+    with_weights = cross_fit(views, targets, weights, parts, 1.0, groups=groups)
+    without = cross_fit(views, targets, weights, parts, 1.0, groups=groups, want_weights=False)
+    for view, one, other in zip(views, with_weights, without, strict=True):
+        assert one.scores.tobytes() == other.scores.tobytes()
+        assert other.weights.shape == (0, 12)
+        given = groups if view is rows else ()
+        expected = np.mean(
+            [
+                ridge(view[parts != part], targets[parts != part], weights[parts != part], 1.0, given)
+                for part in range(3)
+            ],
+            axis=0,
+        )
+        np.testing.assert_allclose(one.weights, expected, atol=1e-5)

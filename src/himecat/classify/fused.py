@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration
-from himecat.classify.held_out import folds, learn_from_held_out
+from himecat.classify.held_out import folds, learn_from_held_out, wants_frequencies
 from himecat.classify.scorer import FusedSettings, Scorer, Start, fit_scorer, start_from
 from himecat.corpus.columns import Corpus, Supervision
 from himecat.corpus.taxonomy import Taxonomy
@@ -123,4 +123,5 @@ def count_fits(
     """
     held_out = folds(taxonomy, supervision, n_documents, seed) if settings.calibrated else []
     # Frequencies need one fit with all labels, and one with each half of them.
-    return 1 + len(held_out) + (3 if held_out and settings.learn_prior else 0)
+    estimated = held_out and wants_frequencies(taxonomy, supervision, n_documents, settings)
+    return 1 + len(held_out) + (3 if estimated else 0)

@@ -25,6 +25,10 @@ _LARGE = 1_000_000
 _ENOUGH = 12_000
 # And while half of the labelled ones are.
 _ENOUGH_FOR_HALF = 6_000
+# Fewer labelled documents than this teach nothing when they are held out, and beyond this no more are.
+_FEWEST, _PLENTY = 20, 300
+# Unlabelled documents per leaf below which frequencies are not estimated.
+_FEW_PER_LEAF = 5
 
 
 def folds(taxonomy: Taxonomy, supervision: Supervision, n_documents: int, seed: int) -> list[Positions]:
@@ -39,7 +43,26 @@ def folds(taxonomy: Taxonomy, supervision: Supervision, n_documents: int, seed: 
     """
     count = 3 if min(n_documents, _ENOUGH) * taxonomy.n_leaves > _LARGE else 5
     dealt = _dealt(taxonomy, supervision, count, np.random.default_rng(seed))
-    return dealt if sum(len(fold) for fold in dealt) >= 20 else []
+    if sum(len(fold) for fold in dealt) < _FEWEST:
+        return []
+    before = np.cumsum([0, *(len(fold) for fold in dealt[:-1])])
+    return [fold for fold, held in zip(dealt, before, strict=True) if held < _PLENTY]
+
+
+def wants_frequencies(
+    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, settings: FusedSettings
+) -> bool:
+    """Whether the leaves' frequencies are to be estimated: a few documents per leaf tell nothing about them.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> few = Supervision(np.arange(4), np.array([1, 1, 2, 2]))
+    >>> [wants_frequencies(tree, few, n, FusedSettings()) for n in (10, 100)]
+    [False, True]
+    """
+    unlabelled = n_documents - len(np.unique(supervision.rows))
+    return settings.learn_prior and unlabelled >= _FEW_PER_LEAF * taxonomy.n_leaves
 
 
 def _dealt(
@@ -130,9 +153,10 @@ def learn_from_held_out(
 
         return job
 
+    estimated = wants_frequencies(taxonomy, supervision, len(seen.text), settings)
     part = _part_of(seen, supervision, _ENOUGH, seed)
     jobs: list[Callable[[], FloatArray]] = [fold_job(fold) for fold in held_out]
-    if settings.learn_prior:
+    if estimated:
         small = part
         if len(part.others) > _ENOUGH_FOR_HALF:
             small = _part_of(seen, supervision, _ENOUGH_FOR_HALF, seed)
@@ -143,7 +167,7 @@ def learn_from_held_out(
     leaves, scores = all_leaves[everything], np.concatenate(found[: len(held_out)])
     calibration = calibrated(scores, everything)
     log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
-    if settings.learn_prior:
+    if estimated:
         of_others, *by_halves = found[len(held_out) :]
         log_prior = believed(log_frequencies(calibration.logits(of_others)), *by_halves)
     # Documents held out count as their leaves' share of all.

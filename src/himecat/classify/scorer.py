@@ -40,6 +40,8 @@ _BALANCE = 0.5
 _EVEN_SHARE = 0.1
 # A leaf's documents count at most so many times more or less, to bring the leaf to its frequency.
 _MOST = 5.0
+# Leaves beyond which they are told apart level by level.
+_MANY = 200
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,11 @@ class Scorer:
 
 @dataclass(frozen=True)
 class Start:
-    """Where self-training starts: the mixture, and what holds it in place."""
+    """Where self-training starts: the mixture, what holds it in place, and which leaves stand together."""
 
     anchors: Anchors
     mixture: Mixture
+    groups: tuple[npt.NDArray[np.int64], ...] = ()
 
 
 def start_from(
@@ -133,7 +136,7 @@ def start_from(
         kin=_KIN if settings.use_hierarchy else 0.0,
         log_prior=log_prior,
     )
-    return Start(anchors, mixture)
+    return Start(anchors, mixture, leaf_groups(taxonomy) if settings.use_hierarchy else ())
 
 
 def fit_scorer(
@@ -172,12 +175,21 @@ def fit_scorer(
     rng = np.random.default_rng(seed)
     parts = rng.integers(min(_PARTS, max(1, n // 2)), size=n)
     parts[anchors.certain] = -1
-    for _ in range(settings.self_training):
+    for left in reversed(range(settings.self_training)):
         weights = (posterior @ _leaf_weights(posterior.sum(axis=0), log_prior)).astype(np.float32)
         weights[anchors.rows] *= _LABELLED_WEIGHT
-        (by_text, text), (by_feature, features) = cross_fit(
-            [seen.text, seen.features], posterior, weights, parts, _PENALTY, run
+        on_text, on_features = cross_fit(
+            [seen.text, seen.features],
+            posterior,
+            weights,
+            parts,
+            _PENALTY,
+            run,
+            start.groups,
+            want_weights=left == 0,
         )
+        by_text, by_feature = on_text.scores, on_features.scores
+        text, features = on_text.weights, on_features.weights
         scales = (scale, _spread(by_text), _spread(by_feature))
         # In their own places, because all of these are documents x leaves.
         by_text /= np.float32(scales[1])
@@ -185,11 +197,40 @@ def fit_scorer(
         posterior = found / np.float32(scales[0])
         posterior += by_text
         posterior += by_feature
-        del by_text, by_feature
+        del on_text, on_features, by_text, by_feature
         posterior *= np.float32(_DECIDED)
         softmax_in_place(posterior)
         anchors.hold(posterior)
     return Scorer(mixture.directions, prior, settings.concentration, text, features, scales)
+
+
+def leaf_groups(taxonomy: Taxonomy, many: int = _MANY) -> tuple[npt.NDArray[np.int64], ...]:
+    """The leaves below each of a few nodes, as positions; nothing where leaves are few or the tree is flat.
+
+    The nodes are found from the root down, the largest being replaced by its children, until neither they nor
+    the leaves below one of them are many.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([(a, a + b) for a in "abcd" for b in "stuvw"])
+    >>> [group.tolist() for group in leaf_groups(tree, many=10)][:2], leaf_groups(tree)
+    ([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], ())
+    """
+    if taxonomy.n_leaves <= many:
+        return ()
+    member = taxonomy.leaf_membership
+    size = member.sum(axis=1)
+    nodes, enough = list(taxonomy.children[0]), 2 * float(np.sqrt(taxonomy.n_leaves))
+    while len(nodes) < enough:
+        # A group that falls into single leaves is none.
+        wide = [node for node in nodes if size[node] > max(enough, len(taxonomy.children[node]))]
+        if not wide:
+            break
+        place = nodes.index(max(wide, key=lambda node: int(size[node])))
+        nodes[place : place + 1] = taxonomy.children[nodes[place]]
+    if len(nodes) + max(size[node] for node in nodes) > taxonomy.n_leaves / 2:
+        return ()
+    return tuple(np.flatnonzero(member[node]) for node in nodes)
 
 
 def _leaf_weights(mass: FloatArray, log_prior: FloatArray | None) -> FloatArray:
