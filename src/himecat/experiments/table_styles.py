@@ -91,7 +91,7 @@ def render(tables: Sequence[Table], style: str) -> str:
     tables : sequence of Table
         The tables.
     style : str
-        `markdown`, `latex` (with the package booktabs) or `csv`.
+        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
@@ -131,9 +131,11 @@ def _markdown_text(text: str) -> str:
 
 
 def _latex(table: Table) -> str:
-    lines = [r"% needs \usepackage{booktabs}", r"\begin{table}[t]", r"\centering"]
+    lines = [r"% needs \usepackage{booktabs,graphicx}", r"\begin{table}[t]", r"\centering"]
     if table.caption:
         lines.append(rf"\caption{{{_latex_text(table.caption)}}}")
+    # A table wider than the page is made smaller, any other is left as it is.
+    lines.append(r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%")
     lines += [rf"\begin{{tabular}}{{l{'r' * (len(table.headings) - 1)}}}", r"\toprule"]
     lines += _latex_head(table.headings)
     lines.append(r"\midrule")
@@ -146,7 +148,7 @@ def _latex(table: Table) -> str:
                 (rf"\textbf{{{text}}}" if cell.bold else text) + (f"$^{{{raised}}}$" if raised else "")
             )
         lines.append(" & ".join(cells) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [r"\bottomrule", r"\end{tabular}}"]
     if table.note:
         lines.append(rf"\par\smallskip{{\footnotesize {_latex_text(table.note)}}}")
     return "\n".join([*lines, r"\end{table}"]) + "\n"

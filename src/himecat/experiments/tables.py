@@ -37,7 +37,7 @@ def comparison_table(runs: Sequence[Run], ours: str, style: str) -> str:
     ours : str
         The name of the system that the others are tested against; it comes last.
     style : str
-        `markdown`, `latex` (with the package booktabs) or `csv`.
+        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def ablation_table(runs: Sequence[Run], style: str) -> str:
     runs : sequence of Run
         Runs of a system whose parameters differ.
     style : str
-        `markdown`, `latex` (with the package booktabs) or `csv`.
+        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def sweep_table(runs: Sequence[Run], style: str) -> str:
     runs : sequence of Run
         Runs whose parameters differ in one value at a time.
     style : str
-        `markdown`, `latex` (with the package booktabs) or `csv`.
+        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def dataset_table(statistics: Sequence[DatasetStatistics], style: str) -> str:
     statistics : sequence of DatasetStatistics
         One for each dataset.
     style : str
-        `markdown`, `latex` (with the package booktabs) or `csv`, which has a line per metadata type.
+        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`, which has a line per metadata type.
 
     Examples
     --------
