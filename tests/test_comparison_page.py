@@ -114,7 +114,7 @@ def test_the_page_needs_nothing_from_elsewhere(html: str) -> None:
 
 def test_parts_of_figures_point_into_their_own_figure(html: str) -> None:
     page = Page(html)
-    assert sum(tag == "svg" for tag, _ in page.elements) == 3
+    assert sum(tag == "svg" for tag, _ in page.elements) == 4
     wanted = {found["xlink:href"] for _, found in page.elements if "xlink:href" in found}
     wanted |= set(re.findall(r"url\((#[^)]+)\)", html))
     assert wanted

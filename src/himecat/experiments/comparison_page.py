@@ -122,7 +122,12 @@ def write_comparison(
         sections.append((key, heading, "\n".join(part for part in parts if part)))
 
     if runs:
-        add("scores", "Scores", _headlines(runs, ours), _scores_figure(figures, runs, ours))
+        add(
+            "scores",
+            "Scores",
+            _headlines(runs, ours),
+            _scores_figure(figures, runs, ours, "F1 of all systems"),
+        )
         title = _title_of(runs, ours)
         hint = '<p class="tools" data-sort-hint hidden>A click on a heading sorts the table.</p>'
         add(
@@ -135,7 +140,10 @@ def write_comparison(
         if tests:
             add("significance", "Significance", *map(_table, tests))
     if ablations:
-        add("ablations", "Ablations", *map(_table, ablation_tables(ablations)))
+        figure = ""
+        if any(not run.failure for run in ablations):
+            figure = _scores_figure(figures, ablations, "", "F1 without each part")
+        add("ablations", "Ablations", figure, *map(_table, ablation_tables(ablations)))
     if sweeps:
         add("sweeps", "Sweeps", *_sweep_figures(figures, sweeps), *map(_table, sweep_tables(sweeps)))
     if label_map is not None:
@@ -223,11 +231,11 @@ class _Figures:
         return f'<figure class="{css}">{svg}</figure>'
 
 
-def _scores_figure(figures: _Figures, runs: Sequence[Run], ours: str) -> str:
+def _scores_figure(figures: _Figures, runs: Sequence[Run], ours: str, about: str) -> str:
     from himecat.plotting.scores import draw_scores
 
     return figures.inline(
-        lambda file: draw_scores(runs, file, ours=ours), "F1 of all systems; the table has the numbers"
+        lambda file: draw_scores(runs, file, ours=ours), f"{about}; the table has the numbers"
     )
 
 
