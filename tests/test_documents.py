@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus.documents import Document, Fields, Places, iter_documents
+from himecat.corpus.documents import Document, Fields, iter_documents
+from himecat.corpus.places import Places
 from himecat.corpus.problems import Problems
 from himecat.corpus.records import Source
 from himecat.errors import UsageError

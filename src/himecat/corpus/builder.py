@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import defaultdict
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from himecat.corpus.batches import Documents, iter_parts
 from himecat.corpus.columns import Corpus, MetadataColumn, Ragged, Vocabulary
-from himecat.corpus.documents import Document, Fields, Places, iter_documents
+from himecat.corpus.documents import Document, Fields, iter_documents
 from himecat.corpus.encoder import TextEncoder
 from himecat.corpus.encoder_cache import EncodedRows, VectorCache, open_cache
+from himecat.corpus.places import Places
 from himecat.corpus.problems import Problems, Severity
 from himecat.corpus.records import Source
+from himecat.corpus.rows import GrowingRows, KnownRows
 from himecat.corpus.word_numbers import WordNumbers, WordRows
 from himecat.errors import DataError, UsageError
 from himecat.progress import Progress
@@ -27,6 +29,8 @@ _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
 # With this many the compiled loop has been loaded to find them, or is worth it.
 _COMPILED_FROM = 1 << 20
+# A file of so many bytes is worth the compiled loop from its first text on.
+_LARGE_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -89,27 +93,6 @@ class _ErrorsAsWarnings(Problems):
         self.receiver.fatal(place, message)
 
 
-class _GrowingRows:
-    """Rows of strings, kept as the numbers of the distinct strings."""
-
-    def __init__(self) -> None:
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
-        self._values = array("i")
-        self._ends = array("q", [0])
-
-    def append(self, row: Iterable[str]) -> None:
-        numbers = self._numbers
-        self._values.fromlist([numbers[name] for name in row])
-        self._ends.append(len(self._values))
-
-    def finish(self) -> tuple[Vocabulary, Ragged]:
-        values = np.frombuffer(self._values, dtype=np.int32) if self._values else np.zeros(0, np.int32)
-        names = list(self._numbers)
-        self._numbers.clear()
-        return _ranked(names, values, np.array(self._ends, dtype=np.int64), 1)
-
-
 def _ranked(
     names: list[str], values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], min_count: int
 ) -> tuple[Vocabulary, Ragged]:
@@ -123,7 +106,7 @@ def _ranked(
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     renumbered = np.full(len(names), -1, dtype=np.int32)
     renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-    vocabulary = Vocabulary(tuple(names[number] for number in kept.tolist()), counts[kept])
+    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept])
     return vocabulary, _renumber(values, ends, renumbered)
 
 
@@ -198,8 +181,8 @@ def load_corpus(
     _check_limits(max_tokens, min_count)
     problems = Problems() if problems is None else problems
     heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
-    numbers = WordNumbers(grows=True)
-    metadata = {kind: _GrowingRows() for kind in fields.metadata}
+    numbers = WordNumbers(grows=True, compile_from=0) if _is_large(source) else WordNumbers(grows=True)
+    metadata = {kind: GrowingRows() for kind in fields.metadata}
     ids: list[str] = []
     labels: dict[int, object] = {}
     places = Places()
@@ -210,19 +193,29 @@ def load_corpus(
         if encoder is not None:
             cache = saving.enter_context(open_cache(encoder, source, problems))
             vectors = EncodedRows(encoder, cache, progress)
-        for position, document in enumerate(iter_documents(source, fields, heard)):
-            if not document.usable:
-                skipped.append(position)
+        for part in iter_parts(source, fields, heard):
+            if isinstance(part, Documents):
+                labels.update((len(ids) + row, value) for row, value in part.labels.items())
+                ids += part.ids
+                places.extend(part.prefix, part.first, len(part.ids))
+                words.extend(part.texts)
+                for kind, rows in metadata.items():
+                    rows.extend(part.metadata[kind])
+                if vectors is not None:
+                    vectors.extend(part.texts)
                 continue
-            if document.labels is not None:
-                labels[len(ids)] = document.labels
-            ids.append(document.id)
-            places.append(document.place)
-            words.append(document.text)
+            if not part.usable:
+                skipped.append(len(ids) + len(skipped))
+                continue
+            if part.labels is not None:
+                labels[len(ids)] = part.labels
+            ids.append(part.id)
+            places.append(part.place)
+            words.append(part.text)
             for kind, rows in metadata.items():
-                rows.append(document.metadata.get(kind, ()))
+                rows.append(part.metadata.get(kind, ()))
             if vectors is not None:
-                vectors.append(document.text)
+                vectors.append(part.text)
         # Before any encoding, which may take minutes.
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
@@ -230,9 +223,10 @@ def load_corpus(
             found = "".join(f"\n{warning}" for warning in problems.of("warning"))
             raise DataError(f"There is no document to work with.{found}")
         encoded = None if vectors is None else vectors.finish()
+        # While the last words are still being numbered.
+        columns = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
         values, ends = words.finish()
     vocabulary, tokens = _ranked(numbers.names(), values, ends, min_count)
-    columns = {kind: MetadataColumn(*rows.finish()) for kind, rows in metadata.items()}
     corpus = Corpus(ids, vocabulary, tokens, columns, encoded)
     return LoadedCorpus(corpus, labels, places, skipped, problems)
 
@@ -301,7 +295,7 @@ def encode_documents(
     """
     _check_limits(max_tokens, 1)
     ids: list[str] = []
-    columns = {kind: _KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
+    columns = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
     vectors = None if encoder is None else EncodedRows(encoder, cache, progress)
     with WordRows(words.numbers, max_tokens, threads) as tokens:
         for document in documents:
@@ -319,22 +313,6 @@ def encode_documents(
         {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
         None if vectors is None else vectors.finish(),
     )
-
-
-class _KnownRows:
-    """Rows of strings, kept as their ids in a vocabulary."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._find = vocabulary.index.get
-        self._values = array("i")
-        self._ends = array("q", [0])
-
-    def append(self, row: Iterable[str]) -> None:
-        self._values.fromlist([number for number in map(self._find, row) if number is not None])
-        self._ends.append(len(self._values))
-
-    def finish(self) -> Ragged:
-        return Ragged(np.array(self._values, dtype=np.int32), np.array(self._ends, dtype=np.int64))
 
 
 # Ids that are remembered while documents are placed: the same id twice is found if the two are this near.
@@ -380,6 +358,15 @@ def iter_encoded(
                 batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress, threads=threads
             )
             yield origins, corpus
+
+
+def _is_large(source: Source) -> bool:
+    if not isinstance(source, str | os.PathLike):
+        return False
+    try:
+        return os.path.getsize(source) >= _LARGE_FILE
+    except (OSError, ValueError):
+        return False  # the reader knows what to say of it
 
 
 def _check_limits(max_tokens: int | None, min_count: int) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
+from himecat.corpus.places import Places
 from himecat.corpus.problems import Problems
 from himecat.corpus.records import Record, Source, iter_records
 from himecat.errors import UsageError
@@ -17,7 +16,6 @@ VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""
 
 _SHOWN_FIELDS = 8
-_LAST_NUMBER = 10**18
 
 
 @dataclass(frozen=True)
@@ -79,60 +77,6 @@ class Document(NamedTuple):
     usable: bool
 
 
-class Places(Sequence[str]):
-    """The places of many records, kept as numbers: 8 bytes each instead of a string.
-
-    Examples
-    --------
-    >>> places = Places()
-    >>> for place in ("docs.jsonl line 1", "docs.jsonl line 4"):
-    ...     places.append(place)
-    >>> places[1], len(places)
-    ('docs.jsonl line 4', 2)
-    """
-
-    def __init__(self) -> None:
-        """Start without any place."""
-        self._numbers = array("q")
-        self._starts: list[int] = []
-        self._prefixes: list[str] = []
-        self._next = ""
-
-    def append(self, place: str) -> None:
-        """Add the place of the next record."""
-        if place == self._next:
-            # Nearly always the number after the last one: then there is nothing to take apart.
-            number = self._numbers[-1] + 1
-            self._numbers.append(number)
-            self._next = f"{self._prefixes[-1]} {number + 1}"
-            return
-        prefix, space, digits = place.rpartition(" ")
-        number = int(digits) if digits.isdecimal() and len(digits) < 19 else -1
-        if number < 0 or not space or str(number) != digits:
-            prefix, number = place, -1
-        if not self._prefixes or self._prefixes[-1] != prefix:
-            self._starts.append(len(self._numbers))
-            self._prefixes.append(prefix)
-        self._numbers.append(number)
-        self._next = f"{prefix} {number + 1}" if 0 <= number < _LAST_NUMBER else ""
-
-    def __len__(self) -> int:
-        """Count the places."""
-        return len(self._numbers)
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        """Give the place of a row, or of several."""
-        if isinstance(row, slice):
-            return [self[position] for position in range(*row.indices(len(self)))]
-        number = self._numbers[row]
-        prefix = self._prefixes[bisect_right(self._starts, row % len(self)) - 1]
-        return f"{prefix} {number}" if number >= 0 else prefix
-
-
 def iter_documents(
     source: Source, fields: Fields, problems: Problems, remember: int | None = None
 ) -> Iterator[Document]:
@@ -153,36 +97,58 @@ def iter_documents(
     >>> print(problems.of("error")[0])
     document 1: the text is empty.
     """
-    ids = _Ids() if remember is None else _RecentIds(remember)
-    missing_everywhere = set(fields.metadata)
-    fields_seen: dict[str, None] = {}
-    plain_text = ("text",)
+    checks = Checks(fields, problems, remember)
     for record in iter_records(source, problems):
-        found = record.fields
+        yield checks.document(record)
+    checks.finish()
+
+
+class Checks:
+    """Turns the records of a source into documents; knows what came before.
+
+    Examples
+    --------
+    >>> checks = Checks(Fields(), Problems())
+    >>> checks.document(Record("document 0", {"text": "A hen."})).text
+    'A hen.'
+    """
+
+    def __init__(self, fields: Fields, problems: Problems, remember: int | None = None) -> None:
+        self.fields = fields
+        self.ids = _Ids() if remember is None else _RecentIds(remember)
+        self.missing_everywhere = set(fields.metadata)
+        self._problems = problems
+        self._fields_seen: dict[str, None] = {}
+
+    def document(self, record: Record) -> Document:
+        """The document of the next record."""
+        found, fields = record.fields, self.fields
         if found is None:
-            yield Document(record.place, ids.skip(record.place), "", {}, None, False)
-            continue
-        if missing_everywhere:
-            missing_everywhere.difference_update(found)
-            fields_seen.update(dict.fromkeys(found))
+            return Document(record.place, self.ids.skip(record.place), "", {}, None, False)
+        if self.missing_everywhere:
+            self.missing_everywhere.difference_update(found)
+            self._fields_seen.update(dict.fromkeys(found))
         wrong: list[str] = []
         identity = _identity(found.get(fields.id), fields.id, wrong)
-        name, clash = ids.add(identity, record.place)
+        name, clash = self.ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
-        text = _text(found, plain_text if record.plain else fields.text, wrong)
+        text = _text(found, ("text",) if record.plain else fields.text, wrong)
         metadata = _metadata(record, found, fields.metadata, wrong)
-        for message in wrong:
-            problems.error(record.place, message)
         if wrong:
-            yield Document(record.place, name, "", {}, None, False)
-        else:
-            yield Document(record.place, name, text, metadata, _labels(found.get(fields.labels)), True)
-    if fields_seen:
-        for kind in fields.metadata:
-            if kind in missing_everywhere:
-                seen = _listing(list(fields_seen))
-                problems.warning("", f"no document has the metadata field {kind!r}; fields seen: {seen}.")
+            for message in wrong:
+                self._problems.error(record.place, message)
+            return Document(record.place, name, "", {}, None, False)
+        return Document(record.place, name, text, metadata, written_labels(found.get(fields.labels)), True)
+
+    def finish(self) -> None:
+        """Tell of metadata fields that no document had."""
+        if self._fields_seen:
+            for kind in self.fields.metadata:
+                if kind in self.missing_everywhere:
+                    seen = _listing(list(self._fields_seen))
+                    message = f"no document has the metadata field {kind!r}; fields seen: {seen}."
+                    self._problems.warning("", message)
 
 
 class _Ids:
@@ -192,6 +158,7 @@ class _Ids:
         self._places = Places()
         self._from_source: dict[str, int] = {}
         self._is_position = bytearray()
+        self._any_position = False
 
     def skip(self, place: str) -> str:
         """Register a document whose id is not known; what stands in for it is not taken.
@@ -207,6 +174,7 @@ class _Ids:
         position = len(self._places)
         self._places.append(place)
         self._is_position.append(identity is None)
+        self._any_position |= identity is None
         name = str(position) if identity is None else identity
         earlier = self._from_source.get(name)
         if earlier is None and identity is not None:
@@ -218,6 +186,24 @@ class _Ids:
         if earlier is None:
             return name, ""
         return name, _clash(name, identity is None, self._places[earlier], bool(self._is_position[earlier]))
+
+    def extend(self, names: list[str] | None, prefix: str, first: int, count: int) -> list[str] | None:
+        """Register documents that stand together, all with an id or all without (None); give their ids.
+
+        Where an id is taken, or looking further is needed to know, nothing is done and None is given.
+        """
+        position = len(self._places)
+        if names is None:
+            if self._from_source:
+                return None
+            self._any_position = True
+        elif self._any_position or len(set(names)) < count or not self._from_source.keys().isdisjoint(names):
+            return None
+        else:
+            self._from_source.update(zip(names, range(position, position + count), strict=True))
+        self._places.extend(prefix, first, count)
+        self._is_position.extend(bytes([names is None]) * count)
+        return list(map(str, range(position, position + count))) if names is None else names
 
 
 class _RecentIds:
@@ -235,6 +221,9 @@ class _RecentIds:
         """Register a document whose id is not known; what stands in for it is not taken."""
         self._count += 1
         return place if self._any_from_source else str(self._count - 1)
+
+    def extend(self, names: list[str] | None, prefix: str, first: int, count: int) -> None:
+        """One at a time only."""
 
     def add(self, identity: str | None, place: str) -> tuple[str, str]:
         """Register the next document; give its id and, where the id is taken, the message that says so."""
@@ -331,7 +320,14 @@ def _metadata(
     return metadata
 
 
-def _labels(value: object) -> object | None:
+def written_labels(value: object) -> object | None:
+    """The labels as they were written; None where there are none.
+
+    Examples
+    --------
+    >>> written_labels("bird"), written_labels([]), written_labels(" ")
+    ('bird', None, None)
+    """
     if value is None or value in ([], ()) or (isinstance(value, str) and not value.strip()):
         return None
     return value

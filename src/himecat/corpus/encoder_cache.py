@@ -6,7 +6,7 @@ import os
 import tempfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -247,6 +247,11 @@ class EncodedRows:
         # Beyond some megabytes the texts wait on disk.
         self._waiting = tempfile.SpooledTemporaryFile(max_size=_TEXT_BYTES_IN_MEMORY)  # noqa: SIM115
         self._lengths = array("q")
+
+    def extend(self, texts: Iterable[str]) -> None:
+        """Take many texts."""
+        for text in texts:
+            self.append(text)
 
     def append(self, text: str) -> None:
         """Take the next text."""

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 from himecat.errors import DataError, MissingExtraError
@@ -16,6 +16,7 @@ FILE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 PACKING_SUFFIXES = (".gz", ".zst")
 
 _BUFFER_BYTES = 1 << 18
+_PORTION_BYTES = 1 << 20
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _FOREIGN_STARTS = {
     b"\xff\xfe": "the file is in UTF-16: save it as UTF-8.",
@@ -149,6 +150,37 @@ def check_start(stream: io.BufferedReader) -> bytes:
         if start.startswith(foreign):
             raise BrokenFile(message)
     return start
+
+
+def portions(stream: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """The lines of a file, about a megabyte at a time; what was read before a fault comes before the fault.
+
+    Examples
+    --------
+    >>> list(portions(io.BytesIO(b"a red\\nfox")))
+    [[b'a red\\n', b'fox']]
+    """
+    lines: list[bytes] = []
+    size = 0
+    stream = iter(stream)
+    while True:
+        fault: Exception | None = None
+        try:
+            for line in stream:
+                lines.append(line)
+                size += len(line)
+                if size >= _PORTION_BYTES:
+                    break
+        except Exception as error:
+            fault = error
+        ended = size < _PORTION_BYTES
+        if lines:
+            yield lines
+        if fault is not None:
+            raise fault
+        if ended:
+            return
+        lines, size = [], 0
 
 
 class CheckedLines:

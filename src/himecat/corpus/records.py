@@ -9,11 +9,10 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count, pairwise
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias, TypeVar, overload
 
-import numpy as np
 import orjson
 
 from himecat.corpus.problems import Problems
@@ -23,7 +22,16 @@ from himecat.corpus.record_files import (
     check_start,
     kind_and_packing,
     open_file,
+    portions,
     unpacked,
+)
+from himecat.corpus.record_tables import (
+    BATCH_ROWS,
+    arrow_column,
+    arrow_rows,
+    check_names,
+    present,
+    table_batches,
 )
 from himecat.errors import DataError, MissingExtraError, UsageError
 
@@ -38,11 +46,8 @@ class Table(Protocol):
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 
-_BATCH_ROWS = 1024
 # Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
 _LONGEST_CSV_FIELD = 1 << 27
-_ARROW_TEXTS = {"string", "large_string"}
-_ARROW_LISTS = {f"{kind}<{name}: string>" for kind in ("list", "large_list") for name in ("item", "element")}
 _LOOK_TWICE = {float, type(None)}
 _LARGE = 2.0**63
 
@@ -64,7 +69,48 @@ class Record(NamedTuple):
     plain: bool = False
 
 
-def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
+class Batch(NamedTuple):
+    """Records that stand together, before any has been made; `column` gives a field's values, None for gaps.
+
+    Examples
+    --------
+    >>> batch = Batch("docs.jsonl line", 12, 2, {"text": ["A red fox.", None]}.__getitem__)
+    >>> batch.column("text"), batch.place
+    (['A red fox.', None], 'docs.jsonl line 13')
+    """
+
+    prefix: str
+    first: int
+    size: int
+    column: Callable[[str], list[Any]]
+
+    @property
+    def place(self) -> str:
+        """Where the last record was found."""
+        return f"{self.prefix} {self.first + self.size - 1}"
+
+
+class Placed(Protocol):
+    """Anything that knows where it was found."""
+
+    @property
+    def place(self) -> str:
+        """Where the last record of it was found."""
+
+
+Sifted = TypeVar("Sifted", bound=Placed)
+Sieve: TypeAlias = Callable[[Batch], Sifted | None]
+
+
+@overload
+def iter_records(source: Source, problems: Problems) -> Iterator[Record]: ...
+@overload
+def iter_records(
+    source: Source, problems: Problems, sieve: Sieve[Sifted] | None
+) -> Iterator[Record | Sifted]: ...
+def iter_records(
+    source: Source, problems: Problems, sieve: Sieve[Sifted] | None = None
+) -> Iterator[Record | Sifted]:
     """Read the records of a file, a table or a list, in order, without holding them all.
 
     Parameters
@@ -76,6 +122,9 @@ def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     problems : Problems
         Receives what is wrong with single records. Such a record is still given, with `fields` None, so
         that positions stay aligned.
+    sieve : callable, optional
+        Is shown many records of a file at once, where they are easy to read. What it makes of them is given in
+        their place; if that is None, they are given one by one.
 
     Raises
     ------
@@ -89,132 +138,61 @@ def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     [{'text': 'A red fox.'}, {'text': 'A hen.'}]
     """
     if isinstance(source, str | os.PathLike):
-        return _file_records(source, problems)
-    batches = _table_batches(source)
+        return _file_records(source, problems, sieve)
+    batches = table_batches(source)
     if batches is not None:
-        return _rows("", batches)
+        return _table_records(batches)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
         known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
-    return _listed_records(source, problems)
+    return _listed_records(source, problems, sieve)
 
 
-def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record]:
+def _listed_records(
+    items: Iterable[Any], problems: Problems, sieve: Sieve[Sifted] | None
+) -> Iterator[Record | Sifted]:
     for position, item in enumerate(items):
         place = f"document {position}"
         if isinstance(item, str):
             yield Record(place, {"text": str(item)}, plain=True)
         elif isinstance(item, Mapping):
-            yield Record(place, _present(item))
+            yield Record(place, present(item))
         elif isinstance(item, os.PathLike):
-            yield from _file_records(item, problems)
+            yield from _file_records(item, problems, sieve)
         else:
             problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
             yield Record(place, None)
 
 
-def _table_batches(source: Any) -> Iterator[list[dict[str, Any]]] | None:
-    """Rows of a table in batches, or None for what is not a table."""
-    # By name, so that none of the libraries is imported here; bases too, for frames derived from theirs.
-    bases = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(source).__mro__}
-    if "pandas.DataFrame" in bases:
-        _check_names("the table", [str(name) for name in source.columns])
-        starts = range(0, len(source), _BATCH_ROWS)
-        return (source.iloc[start : start + _BATCH_ROWS].to_dict("records") for start in starts)
-    if bases & {"polars.DataFrame", "polars.LazyFrame"}:
-        frame = source.collect() if "polars.LazyFrame" in bases else source
-        return (part.to_dicts() for part in frame.iter_slices(_BATCH_ROWS))
-    if bases & {"pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.RecordBatchReader", "pyarrow.Dataset"}:
-        _check_names("the table", source.schema.names)
-        if "pyarrow.RecordBatch" in bases:
-            source = [source]
-        elif "pyarrow.RecordBatchReader" not in bases:
-            source = source.to_batches()
-        return (
-            _arrow_rows(batch.slice(start, _BATCH_ROWS))
-            for batch in source
-            for start in range(0, batch.num_rows, _BATCH_ROWS)
-        )
-    return None
-
-
-def _rows(prefix: str, batches: Iterable[list[dict[str, Any]]], plain: bool = False) -> Iterator[Record]:
-    number = count()
+def _table_records(batches: Iterable[list[dict[str, Any]]]) -> Iterator[Record]:
+    number = 0
     for batch in batches:
-        for row in batch:
-            yield Record(f"{prefix}row {next(number)}", row if plain else _present(row))
+        yield from _rows("row", number, map(present, batch))
+        number += len(batch)
 
 
-def _arrow_rows(batch: Any) -> list[dict[str, Any]]:
-    """The rows of an Arrow batch with the fields that hold a value, as plain Python objects."""
-    names = batch.schema.names
-    columns = [_arrow_values(column) for column in batch.columns]
-    rows = zip(*columns, strict=True)
-    if not any(None in column for column in columns):
-        return [dict(zip(names, row, strict=True)) for row in rows]
-    return [
-        {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows
-    ]
+def _rows(prefix: str, first: int, rows: Iterable[dict[str, Any]]) -> Iterator[Record]:
+    for number, row in enumerate(rows, first):
+        yield Record(f"{prefix} {number}", row)
 
 
-def _arrow_values(column: Any) -> list[Any]:
-    """The values of an Arrow column; texts and lists of texts, the usual ones, without an object for each step."""
-    kind = str(column.type)
-    if kind in _ARROW_TEXTS:
-        return list(column.to_numpy(zero_copy_only=False))
-    if kind in _ARROW_LISTS:
-        ends = column.offsets.to_pylist()
-        # A slice of a larger table still has all the values of that table behind it.
-        first, here = ends[0], column.values.slice(ends[0], ends[-1] - ends[0])
-        texts = list(here.to_numpy(zero_copy_only=False))
-        lists = [texts[start - first : end - first] for start, end in pairwise(ends)]
-        if column.null_count:
-            valid = column.is_valid().to_pylist()
-            return [part if known else None for part, known in zip(lists, valid, strict=True)]
-        return lists
-    return [_plain(value) for value in column.to_pylist()]
-
-
-def _present(fields: Mapping[Any, Any]) -> dict[str, Any]:
-    """The fields that hold a value, as plain Python objects."""
-    plain = ((str(name), _plain(value)) for name, value in fields.items())
-    return {name: value for name, value in plain if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    if type(value) is str:
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, str):
-        return str(value)
-    # pandas' own marks for missing values are known by name, so that pandas need not be imported.
-    missing = (isinstance(value, float) and value != value) or type(value).__name__ in {"NAType", "NaTType"}
-    return None if missing else value
-
-
-def _check_names(where: str, names: Sequence[str]) -> None:
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
-        raise DataError(f"{where}: two columns are named {twice[0]!r}; rename one of them.")
-
-
-def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
+def _file_records(
+    source: str | os.PathLike[str], problems: Problems, sieve: Sieve[Sifted] | None
+) -> Iterator[Record | Sifted]:
     path = os.fsdecode(source)
     suffix, packing = kind_and_packing(path)
     last = ""
     with open_file(path) as file:
         stream = unpacked(file, packing)
+        records: Iterator[Record | Sifted]
         if suffix == ".parquet":
-            records = _parquet_records(stream, path)
+            records = _parquet_records(stream, path, sieve)
         elif suffix in {".csv", ".tsv"}:
             records = _csv_records(stream, path, "," if suffix == ".csv" else "\t", problems)
         else:
-            records = _json_records(stream, path, suffix == ".json", problems)
+            records = _json_records(stream, path, suffix == ".json", problems, sieve)
         try:
             for record in records:
                 last = record.place
@@ -233,11 +211,25 @@ def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterato
 
 
 def _json_records(
-    stream: io.BufferedReader, path: str, may_be_array: bool, problems: Problems
-) -> Iterator[Record]:
+    stream: io.BufferedReader,
+    path: str,
+    may_be_array: bool,
+    problems: Problems,
+    sieve: Sieve[Sifted] | None,
+) -> Iterator[Record | Sifted]:
     start = check_start(stream).removeprefix(codecs.BOM_UTF8)
     if not (may_be_array and start.lstrip().startswith(b"[")):
-        yield from _json_lines(stream, path, problems)
+        if sieve is None:
+            yield from _json_lines(stream, path, 1, problems)
+            return
+        number = 1
+        for lines in portions(stream):
+            sifted = _sifted_lines(lines, path, number, sieve)
+            if sifted is None:
+                yield from _json_lines(lines, path, number, problems)
+            else:
+                yield sifted
+            number += len(lines)
         return
     for position, item in enumerate(_json_array(stream)):
         yield _json_record(f"{path} document {position}", item, problems)
@@ -253,10 +245,19 @@ def _json_record(place: str, item: Any, problems: Problems) -> Record:
     return Record(place, None)
 
 
-def _json_lines(stream: BinaryIO, path: str, problems: Problems) -> Iterator[Record]:
-    number = 0
-    for line in stream:
-        number += 1
+def _sifted_lines(lines: list[bytes], path: str, number: int, sieve: Sieve[Sifted]) -> Sifted | None:
+    """What the sieve makes of lines, if each of them is plain JSON."""
+    try:
+        items = list(map(orjson.loads, lines))
+    except ValueError:
+        return None
+    if set(map(type, items)) != {dict}:
+        return None
+    return sieve(Batch(f"{path} line", number, len(items), lambda name: [item.get(name) for item in items]))
+
+
+def _json_lines(lines: Iterable[bytes], path: str, first: int, problems: Problems) -> Iterator[Record]:
+    for number, line in enumerate(lines, first):
         place = f"{path} line {number}"
         try:
             item = orjson.loads(line)
@@ -343,7 +344,7 @@ def _csv_records(
             continue
         if not header:
             header = [name.strip() for name in row]
-            _check_names(place, header)
+            check_names(place, header)
             if len(header) == 1 and ";" in header[0]:
                 raise BrokenFile("the columns are separated by semicolons: separate them by commas.")
             continue
@@ -360,7 +361,9 @@ def _csv_records(
         raise BrokenFile("the file is empty: there is a header row and no document below it.")
 
 
-def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
+def _parquet_records(
+    stream: io.BufferedReader, path: str, sieve: Sieve[Sifted] | None
+) -> Iterator[Record | Sifted]:
     try:
         import pyarrow
         from pyarrow.parquet import ParquetFile
@@ -368,9 +371,16 @@ def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
         raise MissingExtraError.for_package("pyarrow", "files", "Reading Parquet") from None
     try:
         file = ParquetFile(stream)
-        _check_names(path, file.schema_arrow.names)
-        batches = file.iter_batches(batch_size=_BATCH_ROWS)
-        yield from _rows(f"{path} ", map(_arrow_rows, batches), plain=True)
+        check_names(path, file.schema_arrow.names)
+        prefix, number = f"{path} row", 0
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            rows = Batch(prefix, number, batch.num_rows, partial(arrow_column, batch))
+            sifted = None if sieve is None else sieve(rows)
+            if sifted is None:
+                yield from _rows(prefix, number, arrow_rows(batch))
+            else:
+                yield sifted
+            number += batch.num_rows
     except (pyarrow.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

@@ -73,7 +73,23 @@ def _without_markup(text: str) -> str:
         text = _URL.sub(r" \1 ", text)
     if "\\" in text:
         text = _LATEX_MARKUP.sub(" ", _LATEX_ACCENT.sub(_accented, text))
+        if not text.isascii():
+            text = _composed(text)
     return text
+
+
+def _composed(text: str) -> str:
+    """Put letters and the accents behind them together, which leaves little for `_normalised` to do."""
+    for accent in _ACCENTS.values():
+        if accent in text:
+            *pieces, end = text.split(accent)
+            text = "".join([piece[:-1] + _letter(piece[-1:] + accent) for piece in pieces]) + end
+    return text
+
+
+@cache
+def _letter(parts: str) -> str:
+    return unicodedata.normalize("NFC", parts)
 
 
 def _normalised(text: str) -> str:

@@ -264,6 +264,18 @@ class WordRows:
         if self._size >= _CHUNK:
             self._pass_on()
 
+    def extend(self, texts: Sequence[str]) -> None:
+        """Add many texts."""
+        size = sum(map(len, texts)) + 64 * len(texts)
+        if size > _CHUNK:
+            for text in texts:
+                self.append(text)
+            return
+        self._texts += texts
+        self._size += size
+        if self._size >= _CHUNK:
+            self._pass_on()
+
     def _pass_on(self) -> None:
         portion = self._numbers.portion(self._texts)
         self._texts, self._size = [], 0
