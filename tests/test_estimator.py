@@ -393,7 +393,10 @@ def test_nothing_is_placed_after_an_error_unless_bad_ones_are_skipped() -> None:
     batches = list(model.iter_assignments(bad, problems, batch_size=2))
     usable = [origin.usable for origins, _, _ in batches for origin in origins]
     assert usable == [True, True, True, False, True, True]
-    assert len(model.predict(bad)) == 6
+    placed = model.assign(bad)
+    assert [bool(path) for path in placed] == usable
+    assert np.isnan(placed.confidence[3]).all()
+    assert not np.isnan(placed.confidence[[0, 1, 2, 4, 5], 0]).any()
 
 
 # -- vectors, explanations, examples -------------------------------------------------------------------

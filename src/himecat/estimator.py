@@ -284,10 +284,14 @@ class HiMeCat(Estimator):
 
     def encode(self, X: Any) -> Corpus:
         """Documents as the word and metadata ids of this model; what the model does not know is left out."""
+        return self._encoded(X)[0]
+
+    def _encoded(self, X: Any) -> tuple[Corpus, npt.NDArray[np.bool_]]:
+        """Documents as `encode` gives them, and which of them can be used."""
         self._check_fitted()
         space = self.space_
         if isinstance(X, Corpus):
-            return X.aligned(space.vocabulary, space.values)
+            return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
         return reading.read_new(
             X,
             self._fields(),
@@ -309,9 +313,14 @@ class HiMeCat(Estimator):
         return self.classifier_.leaf_probabilities(corpus.tokens, self.space_.words, threads=threads)
 
     def assign(self, X: Any) -> Assignments:
-        """Path and per-level probabilities of every document; `min_confidence` may cut a path short."""
+        """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
+
+        With `skip_bad`, the path of a document that cannot be used is empty.
+        """
         limit = parameters.check_value("min_confidence", self.min_confidence)
-        return assign(self._fitted_taxonomy(), self.predict_proba(X), limit)
+        corpus, usable = self._encoded(X)
+        found = self._leaf_probabilities(corpus, usable_threads(self.threads))
+        return assign(self._fitted_taxonomy(), found, limit).without(~usable)
 
     def predict(self, X: Any) -> list[tuple[str, ...]]:
         """The path of every document, as names from level 1 down."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from himecat.corpus import Corpus, Problems, Supervision, Taxonomy
 from himecat.corpus.builder import encode_documents, load_corpus
 from himecat.corpus.columns import Vocabulary
-from himecat.corpus.documents import Fields, iter_documents
+from himecat.corpus.documents import Document, Fields, iter_documents
 from himecat.corpus.encoder import TextEncoder
 from himecat.corpus.encoder_cache import open_cache
 from himecat.corpus.keywords import keyword_labels, known_keywords, read_keywords
@@ -141,10 +142,17 @@ def read_new(
     encoder: TextEncoder | None,
     skip_bad: bool,
     threads: int | None = None,
-) -> Corpus:
-    """Documents that come after fit, in the ids of its vocabularies; what those do not have is left out."""
+) -> tuple[Corpus, npt.NDArray[np.bool_]]:
+    """Documents that come after fit, in the ids of its vocabularies, and which of them can be used."""
     problems = Problems()
-    documents = iter_documents(X, fields, problems)
+    usable: list[bool] = []
+
+    def noted() -> Iterator[Document]:
+        for document in iter_documents(X, fields, problems):
+            usable.append(document.usable)
+            yield document
+
+    documents = noted()
     if encoder is None:
         corpus = encode_documents(documents, words, metadata, max_tokens, threads=threads)
     else:
@@ -154,7 +162,7 @@ def read_new(
             )
     if not skip_bad or problems.has_fatal:
         problems.raise_errors()
-    return corpus
+    return corpus, np.array(usable, dtype=bool)
 
 
 def _spanned_tree(

@@ -64,6 +64,14 @@ class Assignments:
         """Whether the walk ended at a leaf."""
         return np.asarray(self.taxonomy.leaf_position[self.nodes] >= 0)
 
+    def without(self, rows: npt.NDArray[np.bool_]) -> Assignments:
+        """The same with the documents in `rows` placed nowhere: at the root, with no confidence."""
+        if not rows.any():
+            return self
+        nodes, confidence = self.nodes.copy(), self.confidence.copy()
+        nodes[rows], confidence[rows] = 0, np.nan
+        return Assignments(self.taxonomy, nodes, confidence)
+
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         return (self.path(row) for row in range(len(self)))
 
