@@ -33,10 +33,10 @@ class Sizes:
     shares: tuple[float, ...] = (1 / 8, 1 / 4, 1 / 2, 1)
     leaves: tuple[int, ...] = (10, 32, 100, 316, 1000)
     leaves_depth: int = 2
-    depths: tuple[int, ...] = (2, 3, 4, 6, 8)
+    depths: tuple[int, ...] = (2, 4, 8)
     depths_leaves: int = 256
     # Of a made-up pile.
-    documents: int = 30_000
+    documents: int = 8_000
     vocabulary: int = 30_000
     rounds: int = 1
     # A run before, that compiles what is not compiled yet.
