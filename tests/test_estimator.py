@@ -393,6 +393,8 @@ def test_nothing_is_placed_after_an_error_unless_bad_ones_are_skipped() -> None:
     batches = list(model.iter_assignments(bad, problems, batch_size=2))
     usable = [origin.usable for origins, _, _ in batches for origin in origins]
     assert usable == [True, True, True, False, True, True]
+    assert [bool(path) for _, _, placed in batches for path in placed] == usable
+    assert [bool(found.path) for found in model.explain(documents=bad)] == usable
     placed = model.assign(bad)
     assert [bool(path) for path in placed] == usable
     assert np.isnan(placed.confidence[3]).all()

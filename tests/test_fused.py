@@ -364,13 +364,13 @@ def test_it_asks_before_each_classifier_whether_to_go_on(
 ) -> None:
     """A fit within another job ends at the next classifier once nobody waits for it."""
     trained: list[int] = []
-    whole_ridge = linear.ridge
+    whole_pieces = linear._pieces
 
-    def ridge(*arguments: Any) -> Any:
+    def pieces(*arguments: Any) -> Any:
         trained.append(1)
-        return whole_ridge(*arguments)
+        return whole_pieces(*arguments)
 
-    monkeypatch.setattr(linear, "ridge", ridge)
+    monkeypatch.setattr(linear, "_pieces", pieces)
     monkeypatch.setattr(scorer, "stop_requested", lambda: len(trained) >= 4)
     with pytest.raises(Stopped):
         fit(*letters, FusedSettings(calibrated=False))
@@ -386,7 +386,7 @@ def test_a_failure_ends_a_fit_on_two_threads(
         trained.append(1)
         raise MemoryError
 
-    monkeypatch.setattr(linear, "ridge", fail)
+    monkeypatch.setattr(linear, "_pieces", fail)
     with pytest.raises(MemoryError):
         fit(*letters, FusedSettings(calibrated=False), threads=2)
     # Six classifiers in a round; those not yet begun are left out.

@@ -10,19 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat import parameters, reading, training
-from himecat.ahead import one_ahead
-from himecat.classify import Assignments, assign
-from himecat.classify.fused import FusedClassifier
+from himecat.classify import Assignments
 from himecat.corpus import Corpus, Problems, Taxonomy
 from himecat.corpus.builder import Origin, iter_encoded
 from himecat.corpus.documents import Fields
 from himecat.corpus.encoder import TextEncoder, open_encoder
 from himecat.embedding import JointSpace, Round
-from himecat.embedding.views import unit
 from himecat.errors import UsageError
 from himecat.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.parallel import usable_threads
 from himecat.parameters import Settings
+from himecat.placing import Placer
 from himecat.progress import Progress, silent
 from himecat.scikit import Estimator
 
@@ -305,22 +303,21 @@ class HiMeCat(Estimator):
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
-        return self._leaf_probabilities(self.encode(X), usable_threads(self.threads))
+        corpus = self.encode(X)
+        return self._placer().probabilities(corpus, usable_threads(self.threads))
 
-    def _leaf_probabilities(self, corpus: Corpus, threads: int) -> npt.NDArray[np.float32]:
-        if isinstance(self.classifier_, FusedClassifier):
-            return self.classifier_.place(corpus, threads=threads)
-        return self.classifier_.leaf_probabilities(corpus.tokens, self.space_.words, threads=threads)
+    def _placer(self) -> Placer:
+        self._check_fitted()
+        limit = parameters.check_value("min_confidence", self.min_confidence)
+        return Placer(self.space_, self.classifier_, limit)
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
 
         With `skip_bad`, the path of a document that cannot be used is empty.
         """
-        limit = parameters.check_value("min_confidence", self.min_confidence)
-        corpus, usable = self._encoded(X)
-        found = self._leaf_probabilities(corpus, usable_threads(self.threads))
-        return assign(self._fitted_taxonomy(), found, limit).without(~usable)
+        placer = self._placer()
+        return placer.place(*self._encoded(X), usable_threads(self.threads))
 
     def predict(self, X: Any) -> list[tuple[str, ...]]:
         """The path of every document, as names from level 1 down."""
@@ -336,14 +333,12 @@ class HiMeCat(Estimator):
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.
         """
-        taxonomy, space = self._fitted_taxonomy(), self.space_
-        limit = parameters.check_value("min_confidence", self.min_confidence)
-        threads = usable_threads(self.threads)
+        placer, threads = self._placer(), usable_threads(self.threads)
         batches = iter_encoded(
             X,
             self._fields(),
-            space.vocabulary,
-            space.values,
+            self.space_.vocabulary,
+            self.space_.values,
             self.settings_.max_tokens,
             problems,
             batch_size,
@@ -351,21 +346,11 @@ class HiMeCat(Estimator):
             threads=threads,
         )
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
-
-        def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
-            # One thread reads.
-            return assign(taxonomy, self._leaf_probabilities(batch[1], max(1, threads - 1)), limit)
-
-        for (origins, corpus), placed in one_ahead(wanted, place, beside=threads > 1):
-            yield origins, corpus, placed
+        yield from placer.place_batches(wanted, threads)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
-        corpus = self.encode(X)
-        if isinstance(self.classifier_, FusedClassifier):
-            # What stands beside the words' part has no counterpart among words and labels.
-            return unit(self.classifier_.views.see(corpus).whole[:, : self.space_.words.shape[1]])
-        return self.space_.fold_in(corpus)
+        return self._placer().directions(self.encode(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Leaf micro F1 of the predictions for documents with known labels."""
@@ -396,10 +381,10 @@ class HiMeCat(Estimator):
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
             return explain_label(self.space_, node, top)
-        corpus = self.encode(documents)
-        classifier = self.classifier_
-        weights = classifier.views.weights if isinstance(classifier, FusedClassifier) else None
-        return explain_documents(self.space_, corpus, self.assign(corpus), node, top, weights)
+        placer = self._placer()
+        corpus, usable = self._encoded(documents)
+        placed = placer.place(corpus, usable, usable_threads(self.threads))
+        return explain_documents(self.space_, corpus, placed, node, top, placer.word_weights)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

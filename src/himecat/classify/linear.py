@@ -44,11 +44,6 @@ def ridge(
     >>> (rows @ found).argmax(axis=1).tolist()
     [0, 1]
     """
-    if not issparse(rows):
-        mean = (weights @ targets) / float(weights.sum())
-        weighted = rows * weights[:, None]
-        system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
-        return np.asarray(np.linalg.solve(system, weighted.T @ (targets - mean)), dtype=np.float32)
     found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
     for piece in _pieces(rows, targets, weights, penalty, groups, _is_large(rows, targets)):
         piece.add_to(found, 1.0)
@@ -92,15 +87,20 @@ class _Piece(NamedTuple):
 
 
 def _is_large(rows: Any, targets: FloatArray) -> bool:
-    return is_large(rows, targets.shape[1], 2 * _ITERATIONS * _CALLS)
+    return issparse(rows) and is_large(rows, targets.shape[1], 2 * _ITERATIONS * _CALLS)
 
 
 def _pieces(
     rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, groups: Groups, large: bool
 ) -> Iterator[_Piece]:
     """The weights of a few categories at a time: however many there are, little memory is needed."""
+    everything = np.arange(targets.shape[1])
+    if not issparse(rows):
+        yield _Piece(
+            everything, np.arange(rows.shape[1]), _dense_ridge(rows, targets, weights, penalty), None
+        )
+        return
     if not groups:
-        everything = np.arange(targets.shape[1])
         for first, used, solved in _solved(rows, targets, weights, penalty, large):
             yield _Piece(everything[first : first + FAST_WIDTH], used, solved, None)
         return
@@ -120,6 +120,13 @@ def _pieces(
         own = targets[np.ix_(candidates, group)]
         for first, used, solved in _solved(rows[candidates], own, weights[candidates], penalty, large):
             yield _Piece(group[first : first + FAST_WIDTH], used, solved, between[number])
+
+
+def _dense_ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
+    mean = (weights @ targets) / float(weights.sum())
+    weighted = rows * weights[:, None]
+    system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
+    return np.asarray(np.linalg.solve(system, weighted.T @ (targets - mean)), dtype=np.float32)
 
 
 def _solved(
@@ -197,7 +204,6 @@ def cross_fit(
     n_parts = int(parts.max(initial=0)) + 1
     known = np.flatnonzero(parts < 0)
     away = [np.flatnonzero(parts == part) for part in range(n_parts)]
-    everything = np.arange(targets.shape[1])
 
     def job_of(rows: Any, part: int) -> Callable[[], tuple[FloatArray, list[_Piece]]]:
         def job() -> tuple[FloatArray, list[_Piece]]:
@@ -205,13 +211,11 @@ def cross_fit(
             rest = np.flatnonzero(parts != part) if len(away[part]) < len(parts) else away[part]
             judged = rows[np.concatenate([away[part], known])]
             given = (rows[rest], targets[rest], weights[rest], penalty)
-            if not issparse(rows):
-                found = ridge(*given)
-                return judged @ found, [_Piece(everything, np.arange(len(found)), found, None)]
             scores = np.empty((judged.shape[0], targets.shape[1]), dtype=np.float32)
             large, kept = _is_large(rows, targets), []
             for piece in _pieces(*given, groups, large):
-                of_few = product(judged, piece.whole(rows.shape[1]), large=large)
+                whole = piece.whole(rows.shape[1])
+                of_few = product(judged, whole, large=large) if issparse(rows) else judged @ whole
                 scores[:, piece.place] = of_few[:, : len(piece.chosen)]
                 if want_weights:
                     kept.append(piece)

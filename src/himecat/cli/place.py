@@ -114,10 +114,7 @@ def _predictions(
     """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
     written = json_module.JSONEncoder(ensure_ascii=False).encode
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
-    for row, ((name, _, usable), node) in enumerate(zip(origins, nodes, strict=True)):
-        if not usable:
-            yield f'{{"id": {written(name)}, "path": [], "confidence": [], "leaf": false}}\n'
-            continue
+    for row, ((name, _, _), node) in enumerate(zip(origins, nodes, strict=True)):
         if node not in ends:
             leaf = written(placed.taxonomy.is_leaf(node))
             path = written(list(placed.path(row)))
