@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numba
 import pytest
 
-from himecat.compiled import kernel_folder
+from himecat.compiled import _kept_in, kernel_folder
 
 KERNEL = """
 from himecat.compiled import compiled
@@ -96,3 +98,32 @@ def test_the_folder_follows_the_systems_custom(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
     assert kernel_folder() == tmp_path / "local" / "himecat" / "kernels"
+
+
+def test_threads_that_compile_at_once_do_not_change_each_others_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    inside, leave = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    def first() -> None:
+        with _kept_in(tmp_path / "one"):
+            inside.set()
+            leave.wait(10)
+
+    def second() -> None:
+        with _kept_in(tmp_path / "two"):
+            seen.append(numba.config.CACHE_DIR)
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(10)
+    threads[1].start()
+    threads[1].join(0.2)
+    assert seen == []
+    leave.set()
+    for thread in threads:
+        thread.join(10)
+    assert seen == [str(tmp_path / "two")]
+    assert numba.config.CACHE_DIR == ""

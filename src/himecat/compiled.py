@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 import numba
 from numba import njit
+
+# One setting of numba's serves all threads, and kernels are imported in several.
+_SETTING = threading.Lock()
 
 
 def compiled(
@@ -68,13 +72,14 @@ def kernel_folder() -> Path | None:
 def _kept_in(folder: Path | None) -> Iterator[None]:
     """Let numba use this folder for what is compiled meanwhile; a folder that NUMBA_CACHE_DIR names goes first."""
     config: Any = numba.config
-    before = config.CACHE_DIR
-    if not before and folder is not None:
-        config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
+    with _SETTING:
+        before = config.CACHE_DIR
+        if not before and folder is not None:
+            config.CACHE_DIR = str(folder)
+        try:
+            yield
+        finally:
+            config.CACHE_DIR = before
 
 
 def _forgiving(dispatcher: Any) -> Any:
