@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,12 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def notes(letters: Path, tmp_path: Path) -> Path:
+    """A second dataset."""
+    return Path(shutil.copytree(letters, tmp_path / "notes"))
+
+
+@pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Conditions, list[Choice]]]:
     """Instead of running systems, remember what was asked for; `hiersvm` fails."""
     found: list[tuple[Conditions, list[Choice]]] = []
@@ -67,7 +74,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Conditions, list[Choice
                 score = {"micro": 0.5 + 0.1 * number + 0.01 * draw * draw, "macro": 0.4}
                 failed = {"failure": "There was no time."} if choice.name == "hiersvm" else {}
                 scores: dict[str, Any] = {} if failed else {"leaf": score, "overall": score}
-                run = Run("letters", choice.name, title, choice.parameters, draw, seed, **scores, **failed)
+                name = conditions.folder.name
+                run = Run(name, choice.name, title, choice.parameters, draw, seed, **scores, **failed)
                 runs.append(run)
         return runs
 
@@ -141,6 +149,66 @@ class TestCompare:
         assert {file.name for file in figures.iterdir()} == {
             f"{name}.{suffix}" for name in ("systems", "ablations") for suffix in ("png", "svg")
         }
+
+    def test_several_datasets_at_once(
+        self, himecat: Himecat, letters: Path, notes: Path, tmp_path: Path, asked: Any
+    ) -> None:
+        page, figures, markdown = tmp_path / "report.html", tmp_path / "figures", tmp_path / "tables.md"
+        ended = himecat(
+            "compare", letters, notes, "--systems=tfidf-svm,himecat", "--draws=2", "--json", "-", "--report", page,
+            "--figures", figures, "--markdown", markdown,
+        )  # fmt: skip
+        assert [one["name"] for one in ended.json["datasets"]] == ["letters", "notes"]
+        assert [run["dataset"] for run in ended.json["runs"]] == ["letters"] * 4 + ["notes"] * 4
+        tables = markdown.read_text()
+        assert [line[:16] for line in tables.splitlines() if line.startswith("| letters |")] == [
+            "| letters | 330 "
+        ]
+        assert tables.index("letters: F1 of all systems") < tables.index("notes: F1 of all systems")
+        shown = page.read_text()
+        assert "Comparison on letters, notes" in shown
+        assert shown.index("letters: the tree") < shown.index("notes: the tree")
+        assert {file.name for file in figures.iterdir()} == {
+            f"{name}.{suffix}"
+            for name in ("systems", "labels-letters", "labels-notes")
+            for suffix in ("png", "svg")
+        }
+
+    def test_a_dataset_on_which_nothing_runs_leaves_the_others(
+        self, himecat: Himecat, letters: Path, notes: Path, monkeypatch: pytest.MonkeyPatch, asked: Any
+    ) -> None:
+        from himecat.errors import DataError
+        from himecat.experiments import compare
+
+        run = compare.run_systems
+
+        def only_notes(conditions: Conditions, *rest: Any, **options: Any) -> list[Run]:
+            if conditions.folder == letters:
+                raise DataError("Not one run gave a result: there was no time.")
+            return run(conditions, *rest, **options)
+
+        monkeypatch.setattr("himecat.experiments.compare.run_systems", only_notes)
+        ended = himecat("compare", letters, notes, "--systems=tfidf-svm", "--json", "-")
+        assert {run["dataset"] for run in ended.json["runs"]} == {"notes"}
+        reason = "letters is left out. Not one run gave a result: there was no time."
+        assert ended.json["left_out"] == [reason]
+        assert f"note: {reason}" in ended.err
+        alone = himecat("compare", letters, "--systems=tfidf-svm")
+        assert alone.code != 0
+        assert "there was no time" in alone.errors[-1]
+
+    def test_wrong_datasets_are_told_before_anything_runs(
+        self, himecat: Himecat, letters: Path, tmp_path: Path, asked: Any
+    ) -> None:
+        ended = himecat("compare", letters, tmp_path / "nowhere", "--systems=tfidf-svm")
+        assert (ended.code, len(ended.errors)) == (2, 1)
+        assert "nowhere: there is no such folder." in ended.errors[0]
+        same = tmp_path / "other" / "letters"
+        shutil.copytree(letters, same)
+        ended = himecat("compare", letters, same, "--systems=tfidf-svm")
+        assert (ended.code, len(ended.errors)) == (2, 1)
+        assert "are both called letters: tables go by these names" in ended.errors[0]
+        assert asked == []
 
     @pytest.mark.parametrize(
         ("options", "sentence"),

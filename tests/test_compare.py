@@ -202,7 +202,7 @@ class TestCompare:
         assert {run.system for run in found.ablations} == {"himecat", "himecat-paper"}
         assert {name for run in found.sweeps for name in run.parameters} == {"dimension", "beta"}
         plain = found.as_dict()
-        assert plain["statistics"]["documents"] == 330
+        assert [one["documents"] for one in plain["datasets"]] == [330]
         assert [Run.from_dict(run) for run in plain["runs"]] == list(found.runs)
 
     def test_ablations_that_cannot_run_leave_the_comparison(

@@ -81,7 +81,7 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> str:
         statistics=[LETTERS],
         ablations=[*runs("ours", 0.7), *runs("ours", 0.6, "No-Metadata", use_metadata=False)],
         sweeps=[run for beta in (0, 50, 500) for run in runs("ours", 0.5 + beta / 9000, beta=beta)],
-        label_map=LabelMap(np.eye(len(TREE)), TREE),
+        label_maps={"letters": LabelMap(np.eye(len(TREE)), TREE)},
     )
     return path.read_text("utf-8")
 
@@ -151,7 +151,7 @@ def test_names_are_escaped_everywhere(tmp_path: Path) -> None:
         statistics=statistics,
         ablations=found,
         sweeps=found,
-        label_map=LabelMap(np.eye(4), tree),
+        label_maps={bad: LabelMap(np.eye(4), tree)},
     )
     page = Page(path.read_text("utf-8"))
     assert sum(tag == "script" for tag, _ in page.elements) == 1

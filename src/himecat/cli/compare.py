@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 
 _RUNS = "Runs"
 
-Folder = Annotated[
-    Path,
+Folders = Annotated[
+    list[Path],
     typer.Argument(
-        metavar="DATASET", help="Dataset folder: documents, label_hier.txt, doc_id.txt, meta_dict.json."
+        metavar="DATASET",
+        help="Dataset folders, each with documents, label_hier.txt, doc_id.txt, meta_dict.json.",
     ),
 ]
 Draws = Annotated[
@@ -102,7 +104,7 @@ Figures = Annotated[
 
 
 def compare(
-    dataset: Folder,
+    datasets: Folders,
     systems: Annotated[
         str | None,
         typer.Option(
@@ -161,7 +163,7 @@ def compare(
     csv: Csv = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Run all systems on the same draws of a dataset and say which differ by more than chance.
+    """Run all systems on the same draws of datasets and say which differ by more than chance.
 
     Results are kept: a comparison that was interrupted goes on where it was.
 
@@ -175,21 +177,24 @@ def compare(
     from himecat.progress import Progress
 
     progress = Progress(quiet=quiet)
-    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, encoder, jobs, cache)
-    found = run(
-        conditions,
-        names(systems),
-        parameters=parameters,
-        against=against,
-        ablations=ablations,
-        sweeps=sweeps,
-        progress=progress,
-    )
-    _finish(outputs, found, conditions, progress)
+
+    def on_one(conditions: Conditions) -> Comparison:
+        return run(
+            conditions,
+            names(systems),
+            parameters=parameters,
+            against=against,
+            ablations=ablations,
+            sweeps=sweeps,
+            progress=progress,
+        )
+
+    each = [Conditions(one, draws, seeds, per_leaf, limit, encoder, jobs, cache) for one in datasets]
+    _finish(outputs, each, on_one, progress)
 
 
 def ablate(
-    dataset: Folder,
+    datasets: Folders,
     preset: Preset = None,
     draws: Draws = 5,
     seeds: Seeds = 1,
@@ -218,15 +223,18 @@ def ablate(
     from himecat.progress import Progress
 
     progress = Progress(quiet=quiet)
-    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, None, jobs, cache)
     ours = ours_with_preset(preset)
-    runs = run(conditions, preset=preset, progress=progress)
-    found = Comparison([], ours, dataset_statistics(conditions), ablations=runs)
-    _finish(outputs, found, conditions, progress)
+
+    def on_one(conditions: Conditions) -> Comparison:
+        runs = run(conditions, preset=preset, progress=progress)
+        return Comparison([], ours, [dataset_statistics(conditions)], ablations=runs)
+
+    each = [Conditions(one, draws, seeds, per_leaf, limit, None, jobs, cache) for one in datasets]
+    _finish(outputs, each, on_one, progress)
 
 
 def sweep(
-    dataset: Folder,
+    datasets: Folders,
     parameter: Annotated[
         str, typer.Option(metavar="p|beta", help="Which parameter.", rich_help_panel=o.METHOD)
     ],
@@ -266,17 +274,28 @@ def sweep(
     from himecat.progress import Progress
 
     progress = Progress(quiet=quiet)
-    conditions = Conditions(dataset, draws, seeds, per_leaf, limit, None, jobs, cache)
     chosen = [_whole_number(value) for value in names(values)]
-    runs = run(conditions, parameter, preset=preset, values=chosen, progress=progress)
     ours = ours_with_preset(preset)
-    found = Comparison([], ours, dataset_statistics(conditions), sweeps=runs)
-    _finish(outputs, found, conditions, progress)
+
+    def on_one(conditions: Conditions) -> Comparison:
+        runs = run(conditions, parameter, preset=preset, values=chosen, progress=progress)
+        return Comparison([], ours, [dataset_statistics(conditions)], sweeps=runs)
+
+    each = [Conditions(one, draws, seeds, per_leaf, limit, None, jobs, cache) for one in datasets]
+    _finish(outputs, each, on_one, progress)
 
 
-def _finish(outputs: Outputs, found: Comparison, conditions: Conditions, progress: Progress) -> None:
+def _finish(
+    outputs: Outputs,
+    conditions: Sequence[Conditions],
+    run: Callable[[Conditions], Comparison],
+    progress: Progress,
+) -> None:
+    """Run on each dataset, show and write what that gave."""
     from himecat.experiments import tables
+    from himecat.experiments.compare import on_each
 
+    found = on_each(conditions, run, progress=progress)
     if not outputs.to_stdout:
         for table in tables.comparison_tables(found.runs, found.ours):
             show(table, found.ours)
@@ -289,7 +308,7 @@ def _finish(outputs: Outputs, found: Comparison, conditions: Conditions, progres
         typer.echo(sentence, err=True)
 
     def styled(style: str) -> str:
-        parts = [tables.dataset_table([found.statistics], style)] if style != "csv" else []
+        parts = [tables.dataset_table(found.statistics, style)] if style != "csv" else []
         if found.runs:
             parts.append(tables.comparison_table(found.runs, found.ours, style))
         # One CSV file has one kind of rows: those that the command is about.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from himecat.experiments.compare import Comparison
     from himecat.experiments.runs import Conditions
     from himecat.experiments.table_styles import Table
+    from himecat.plotting.label_map import LabelMap
     from himecat.progress import Progress
 
 
@@ -59,25 +60,18 @@ def write_outputs(
     outputs: Outputs,
     found: Comparison,
     tables: Callable[[str], str],
-    conditions: Conditions,
+    conditions: Sequence[Conditions],
     progress: Progress,
 ) -> None:
-    """Write everything that was asked for; `tables` gives the tables in a style."""
+    """Write everything that was asked for; `tables` gives the tables in a style, `conditions` are of each dataset."""
     for path, style in ((outputs.markdown, "markdown"), (outputs.latex, "latex"), (outputs.csv, "csv")):
         if path is not None:
             _write(path, tables(style), "The table")
     if outputs.json is not None:
-        _write(outputs.json, as_json(_with_conditions(found, conditions)), "The result")
+        _write(outputs.json, as_json(_with_conditions(found, conditions[0])), "The result")
     if outputs.report is None and outputs.figures is None:
         return
-    labels = None
-    if found.runs:
-        from himecat.experiments.compare import label_map
-
-        try:
-            labels = label_map(conditions, progress)
-        except HimecatError as error:
-            progress.say(f"note: there is no map of the labels. {error}")
+    labels = _label_maps(conditions, progress) if found.runs else {}
     if outputs.figures is not None:
         _draw(outputs.figures, found, labels)
     if outputs.report is not None:
@@ -87,10 +81,10 @@ def write_outputs(
             outputs.report,
             found.runs,
             ours=found.ours,
-            statistics=[found.statistics],
+            statistics=found.statistics,
             sweeps=found.sweeps,
             ablations=found.ablations,
-            label_map=labels,
+            label_maps=labels,
         )
 
 
@@ -110,7 +104,21 @@ def _with_conditions(found: Comparison, conditions: Conditions) -> dict[str, Any
     return {"conditions": shared, **found.as_dict()}
 
 
-def _draw(folder: Path, found: Comparison, labels: Any) -> None:
+def _label_maps(conditions: Sequence[Conditions], progress: Progress) -> dict[str, LabelMap]:
+    """The map of each dataset, by its name; one that cannot be made is left out with a sentence."""
+    from himecat.corpus.dataset import open_dataset
+    from himecat.experiments.compare import label_map
+
+    found = {}
+    for one in conditions:
+        try:
+            found[open_dataset(one.folder).name] = label_map(one, progress)
+        except HimecatError as error:
+            progress.say(f"note: there is no map of the labels. {error}")
+    return found
+
+
+def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> None:
     from himecat.experiments.summaries import find_sweeps
     from himecat.plotting.label_map import draw_label_map
     from himecat.plotting.scores import draw_scores
@@ -127,8 +135,9 @@ def _draw(folder: Path, found: Comparison, labels: Any) -> None:
             draw_scores(found.ablations, folder / f"ablations.{suffix}")
         for parameter in dict.fromkeys(sweep.parameter for sweep in find_sweeps(found.sweeps)):
             draw_sweep(found.sweeps, folder / f"sweep-{parameter}.{suffix}", parameter=parameter)
-        if labels is not None:
-            draw_label_map(labels.vectors, labels.taxonomy, folder / f"labels.{suffix}")
+        for name, one in labels.items():
+            of = f"labels-{name}" if len(found.statistics) > 1 else "labels"
+            draw_label_map(one.vectors, one.taxonomy, folder / f"{of}.{suffix}")
 
 
 def show(table: Table, against: str = "") -> None:

@@ -61,6 +61,11 @@ class Dataset:
     metadata: tuple[str, ...]
     first_draw: Mapping[str, list[int]] | None
 
+    @property
+    def name(self) -> str:
+        """What tables call it: the name of its folder."""
+        return self.folder.resolve().name
+
 
 def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) -> Dataset:
     """Open a dataset folder.

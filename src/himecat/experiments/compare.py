@@ -1,11 +1,12 @@
-"""All systems side by side on one dataset: the runs, and what tables and the report need beside them."""
+"""All systems side by side on datasets: the runs, and what tables and the report need beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from himecat.corpus.dataset import open_dataset
 from himecat.errors import HimecatError, UsageError
 from himecat.experiments.ablate import ablate
 from himecat.experiments.results import Run
@@ -26,26 +27,26 @@ class Comparison:
     Attributes
     ----------
     runs : list of Run
-        Every system on every draw with every seed.
+        Every system on every draw of every dataset with every seed.
     ours : str
         The system that the others are tested against.
-    statistics : DatasetStatistics
-        What the dataset is made of.
+    statistics : list of DatasetStatistics
+        What each dataset is made of.
     ablations, sweeps : list of Run
         Runs of our own systems with parts left out, and with other values of p and beta; often none.
     left_out : list of str
-        Systems that were not run, and why.
+        Systems and datasets that were not run, and why.
 
     Examples
     --------
     >>> letters = DatasetStatistics("letters", 1200, 40, 11, 8, 3, 61.25, 900)
-    >>> Comparison([], "himecat", letters).as_dict()["dataset"]
-    'letters'
+    >>> [one["name"] for one in Comparison([], "himecat", [letters]).as_dict()["datasets"]]
+    ['letters']
     """
 
     runs: Sequence[Run]
     ours: str
-    statistics: DatasetStatistics
+    statistics: Sequence[DatasetStatistics]
     ablations: Sequence[Run] = field(default_factory=list)
     sweeps: Sequence[Run] = field(default_factory=list)
     left_out: Sequence[str] = field(default_factory=list)
@@ -58,8 +59,7 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         return {
-            "dataset": self.statistics.name,
-            "statistics": self.statistics.as_dict(),
+            "datasets": [one.as_dict() for one in self.statistics],
             "ours": self.ours,
             "runs": [run.as_dict() for run in self.runs],
             "ablations": [run.as_dict() for run in self.ablations],
@@ -124,13 +124,80 @@ def compare(
     except HimecatError as error:
         # What the systems gave is worth showing without these.
         notes.append(f"Ablations or sweeps are missing. {error}")
-    return Comparison(runs, ours, statistics, parts, swept, notes)
+    return Comparison(runs, ours, [statistics], parts, swept, notes)
+
+
+def on_each(
+    conditions: Sequence[Conditions],
+    run: Callable[[Conditions], Comparison],
+    *,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run on one dataset after the other, and put together what they gave.
+
+    All folders are opened before the first run, so that a wrong one is known at once. A dataset on which nothing
+    gives a result is left out with the reason, if there is another.
+
+    Parameters
+    ----------
+    conditions : sequence of Conditions
+        One for each dataset.
+    run : function
+        What to do with each.
+    progress : Progress, optional
+        Told which dataset comes next, and which is left out.
+
+    Raises
+    ------
+    UsageError
+        Two datasets have the same name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> on_each([Conditions(Path("no-such-folder"))], compare)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: no-such-folder: there is no such folder.
+    """
+    shown = progress or silent()
+    named: dict[str, Conditions] = {}
+    for one in conditions:
+        name = open_dataset(one.folder).name
+        if name in named:
+            raise UsageError(
+                f"{named[name].folder} and {one.folder} are both called {name}: tables go by these names, so rename "
+                "one of the folders."
+            )
+        named[name] = one
+    found: list[Comparison] = []
+    left_out: list[str] = []
+    for name, one in named.items():
+        if len(named) > 1:
+            shown.say(f"{name}:")
+        try:
+            found.append(run(one))
+        except UsageError:
+            raise
+        except HimecatError as error:
+            left_out.append(f"{name} is left out. {error}")
+            shown.say(f"note: {left_out[-1]}")
+            if len(left_out) == len(named):
+                raise
+    return Comparison(
+        [one for part in found for one in part.runs],
+        found[0].ours,
+        [one for part in found for one in part.statistics],
+        [one for part in found for one in part.ablations],
+        [one for part in found for one in part.sweeps],
+        list(dict.fromkeys([*(note for part in found for note in part.left_out), *left_out])),
+    )
 
 
 def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
     """What the dataset is made of, all of it."""
     from himecat.corpus.builder import load_corpus
-    from himecat.corpus.dataset import open_dataset, true_nodes
+    from himecat.corpus.dataset import true_nodes
     from himecat.corpus.documents import Fields
 
     dataset = open_dataset(conditions.folder)
@@ -142,7 +209,6 @@ def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
 
 def label_map(conditions: Conditions, progress: Progress | None = None) -> LabelMap:
     """The label vectors of the published method on draw 0, for the map of the tree."""
-    from himecat.corpus.dataset import open_dataset
     from himecat.estimator import HiMeCat
     from himecat.experiments.measure import read_draw
     from himecat.experiments.systems import HimecatPaper

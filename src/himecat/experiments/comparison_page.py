@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -75,7 +75,7 @@ def write_comparison(
     statistics: Sequence[DatasetStatistics] = (),
     ablations: Sequence[Run] = (),
     sweeps: Sequence[Run] = (),
-    label_map: LabelVectors | None = None,
+    label_maps: Mapping[str, LabelVectors] | None = None,
 ) -> None:
     """Write the page; the file needs no other file and no network.
 
@@ -93,8 +93,8 @@ def write_comparison(
         What the datasets are made of.
     ablations, sweeps : sequence of Run
         Runs of our system whose parameters differ.
-    label_map : LabelMap, optional
-        The vectors of the labels, and their tree.
+    label_maps : mapping of LabelMap, optional
+        The vectors of the labels, and their tree, by dataset.
 
     Raises
     ------
@@ -146,8 +146,9 @@ def write_comparison(
         add("ablations", "Ablations", figure, *map(_table, ablation_tables(ablations)))
     if sweeps:
         add("sweeps", "Sweeps", *_sweep_figures(figures, sweeps), *map(_table, sweep_tables(sweeps)))
-    if label_map is not None:
-        add("labels", "Label map", _label_figure(figures, label_map))
+    if label_maps:
+        maps = (_label_figure(figures, of, one) for of, one in label_maps.items())
+        add("labels", "Label map" if len(label_maps) == 1 else "Label maps", *maps)
     if statistics:
         add("datasets", "Datasets", *map(_table, dataset_tables(statistics)))
     write_whole(path, _page(sections, [*runs, *ablations, *sweeps]))
@@ -252,15 +253,16 @@ def _sweep_figures(figures: _Figures, runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _label_figure(figures: _Figures, label_map: LabelVectors) -> str:
+def _label_figure(figures: _Figures, dataset: str, label_map: LabelVectors) -> str:
     from himecat.plotting.label_map import draw_label_map
 
-    return figures.inline(
+    figure = figures.inline(
         lambda file: draw_label_map(label_map.vectors, label_map.taxonomy, file),
-        "The labels of the tree, near to each other where their vectors are",
+        f"The labels of {dataset}, near to each other where their vectors are",
         # Names made smaller to fit the page could not be read: a large map is scrolled.
         css="plot wide",
     )
+    return f"<h3>{escape(dataset)}: the tree</h3>\n{figure}"
 
 
 def _table(found: Table, ours: str = "") -> str:
@@ -284,10 +286,12 @@ def _table(found: Table, ours: str = "") -> str:
 
 def _cell(cell: Cell, numeric: bool, marked: bool) -> str:
     """A cell; in a column with stars each keeps room for them, so that the numbers stand below each other."""
-    mean, plus_minus, sd = cell.text.partition(" ± ")
-    text = f"<b>{escape(mean)}</b>" if cell.bold else escape(mean)
-    if plus_minus:
-        text += f"<small>± {escape(sd)}</small>"
+    # What stands beside a number, its spread or the chances of tests, is smaller than the number.
+    beside = re.search(r" (?=[±(])", cell.text) if numeric else None
+    number = cell.text[: beside.start()] if beside else cell.text
+    text = f"<b>{escape(number)}</b>" if cell.bold else escape(number)
+    if beside:
+        text += f"<small>{escape(cell.text[beside.end() :])}</small>"
     if marked:
         text += f"<sup>{escape(cell.mark)}</sup>"
     value = cell.value if numeric else cell.text

@@ -184,7 +184,7 @@ def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
     dataset = open_dataset(conditions.folder)
     data = dataset_fingerprint(dataset)
     encoder = None if conditions.encoder is None else open_encoder(conditions.encoder).fingerprint
-    name = dataset.folder.resolve().name
+    name = dataset.name
     if conditions.limit is not None:
         # Wherever the scores are shown, they are said to be those of a part.
         name += f" ({conditions.limit:,} documents)"

@@ -99,7 +99,7 @@ class DatasetStatistics:
         drawn = dataset.first_draw
         return cls(
             # A folder given as "." has no name of its own.
-            name=dataset.folder.resolve().name,
+            name=dataset.name,
             documents=len(corpus),
             labelled=None if drawn is None else sum(len(rows) for rows in drawn.values()),
             nodes=len(tree) - 1,
