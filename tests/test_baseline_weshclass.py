@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -297,6 +300,56 @@ def test_self_training_ends_when_no_label_changes() -> None:
     found = taught.probabilities(task.corpus.tokens, np.arange(5))[:, list(TREE.leaves)]
     # The labelled documents alone teach the ensemble what they are.
     assert [TREE.leaves[leaf] for leaf in found.argmax(axis=1)] == list(WORD_OF)
+
+
+def test_self_training_keeps_matrix_products_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    seen = []
+    learn = Ensemble.learn
+
+    def watched(self: Ensemble, *given: Any) -> None:
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        learn(self, *given)
+
+    monkeypatch.setattr(Ensemble, "learn", watched)
+    task = small_task()
+    with threadpool_limits(2):
+        self_train(task, two_level_ensemble(task), task.corpus.tokens, QUICK)
+    assert set(seen) == {1}
+
+
+def test_the_language_model_is_on_one_thread_in_a_process_that_has_not_loaded_torch() -> None:
+    program = """
+import sys
+import numpy as np
+from himecat import Supervision, Taxonomy, read_corpus
+from himecat.baselines import Task, _wesh_pseudo
+from himecat.baselines._wesh_settings import WeSHClassSettings
+
+corpus = read_corpus(["goal match", "law vote"])
+tree = Taxonomy.from_paths([("a",), ("b",)])
+task = Task(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
+learn = _wesh_pseudo.learn_language
+
+def watched(*given, **options):
+    import torch
+    print(torch.get_num_threads())
+    return learn(*given, **options)
+
+_wesh_pseudo.learn_language = watched
+assert "torch" not in sys.modules
+few = WeSHClassSettings(beta=1, language_tokens=0)
+_wesh_pseudo.make_pseudo_documents(task, corpus.tokens, np.eye(4, dtype="f4"), {1: np.array([0])}, few)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "OMP_NUM_THREADS": "2"},
+    )
+    assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
 
 
 def test_skip_gram_vectors_are_the_same_for_the_same_seed() -> None:

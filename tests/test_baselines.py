@@ -66,6 +66,11 @@ def test_documents_labelled_with_an_inner_node_are_not_used() -> None:
         tfidf_svm(corpus, labelled(row0=ARTS), TREE)
 
 
+def test_without_any_word_everything_goes_to_the_leaf_with_most_labels() -> None:
+    corpus = read_corpus(["...", "!", "?", "-"])
+    assert tfidf_svm(corpus, labelled(row0=FILM, row1=SPORT, row2=SPORT), TREE).tolist() == [SPORT] * 4
+
+
 def test_with_one_labelled_leaf_everything_goes_there() -> None:
     assert tfidf_svm(read_corpus(["song", "match"]), labelled(row0=FILM), TREE).tolist() == [FILM, FILM]
 

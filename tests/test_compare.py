@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from himecat.baselines.bert import Bert
+from himecat.baselines.metacat import MetaCat
+from himecat.baselines.poincare import Poincare
 from himecat.baselines.registry import built_in_systems
 from himecat.errors import HimecatError, UsageError
 from himecat.experiments import compare as module
@@ -78,6 +81,7 @@ class TestChoosing:
             (["zzz"], "no system 'zzz'; known are .*himecat-paper.*and files of your own"),
             (["no-such-file.py"], "no-such-file.py: there is no such file"),
             (["encoder-lr"], "'encoder-lr' needs an encoder: name one with --encoder"),
+            (["tfidf-svm", "bert"], "'bert' needs an encoder: name one with --encoder"),
         ],
     )
     def test_what_cannot_be_chosen(self, wanted: list[str], sentence: str) -> None:
@@ -114,6 +118,33 @@ class TestParameters:
         with pytest.raises(UsageError) as error:
             choose_systems([mine], parameters={"mine": given})
         assert sentence in str(error.value)
+
+    @pytest.mark.parametrize(
+        ("system", "given", "sentence"),
+        [
+            ("bert", {"batch_size": -1}, "batch_size must be at least 1, not -1."),
+            ("bert", {"epochs": 0}, "epochs must be at least 1, not 0."),
+            ("bert", {"max_text_tokens": 0}, "max_text_tokens must be at least 4, not 0."),
+            ("setfit", {"pairs": -1}, "pairs must be at least 1, not -1."),
+            ("setfit", {"learning_rate": "high"}, "setfit.learning_rate must be a number, not 'high'."),
+            ("setfit", {"c": 0}, "c must be a number above 0, not 0.0."),
+            ("tfidf-svm", {"c": 0}, "c must be a number above 0, not 0.0."),
+            ("encoder-lr", {"c": float("nan")}, "c must be a number above 0, not nan."),
+            ("metacat", {"samples": "many"}, "metacat.samples must be a whole number, not 'many'."),
+            ("higitclass", {"samples": 0.5}, "higitclass.samples must be a whole number, not 0.5."),
+            ("weshclass", {"rate": -1}, "rate must be at least 0, not -1.0."),
+            ("poincare", {"edge_rate": float("inf")}, "edge_rate must be at least 0, not inf."),
+        ],
+    )
+    def test_what_a_system_of_ours_cannot_do(self, system: str, given: dict[str, Any], sentence: str) -> None:
+        with pytest.raises(UsageError) as error:
+            Choice(system, given).make()
+        assert str(error.value).endswith(sentence)
+
+    def test_numbers_as_people_write_them(self) -> None:
+        assert Choice("metacat", {"samples": 1e7}).make() == MetaCat(samples=10_000_000)
+        assert Choice("bert", {"learning_rate": 1}).make() == Bert(learning_rate=1.0)
+        assert Choice("poincare", {"burn_in": 0}).make() == Poincare(burn_in=0)
 
     def test_ours_take_every_hyperparameter(self) -> None:
         given = {"beta": 10, "dimension": 100, "ignore_metadata": "tags"}

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import UsageError
 from himecat.parallel import Stopped, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
@@ -185,20 +184,3 @@ def _table(degrees: npt.NDArray[np.int64], start: int) -> NodeIds:
     shares = np.cumsum(np.maximum(degrees, 1).astype(np.float64) ** 0.75)
     ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
     return np.asarray(start + np.searchsorted(shares, ticks), dtype=np.int32)
-
-
-def require_at_least(system: object, **smallest: float) -> None:
-    """Say which parameter of a system is too small.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> require_at_least(SimpleNamespace(beta=-1), beta=0)
-    Traceback (most recent call last):
-    ...
-    himecat.errors.UsageError: beta must be at least 0, not -1.
-    """
-    for name, least in smallest.items():
-        value = getattr(system, name)
-        if value is not None and not value >= least:
-            raise UsageError(f"{name} must be at least {least:g}, not {value!r}.")

@@ -76,7 +76,10 @@ def make_pseudo_documents(
     sentences = math.ceil(length / settings.sentence)
     sentence = math.ceil(length / sentences)
     with task.progress.stage("Training the language model", total=settings.language_tokens) as stage:
-        # A worker of its own keeps PyTorch on one thread: sums are then always taken in the same order.
+        # A worker of its own keeps PyTorch on one thread: sums are then always taken in the same order. It
+        # does so only if PyTorch is there when it starts.
+        import torch  # noqa: F401
+
         [language] = run_all(
             [
                 lambda: learn_language(

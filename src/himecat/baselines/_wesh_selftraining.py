@@ -9,6 +9,7 @@ from himecat.baselines._wesh_ensemble import BATCH, Ensemble
 from himecat.baselines._wesh_settings import WeSHClassSettings
 from himecat.baselines.system import Task
 from himecat.corpus import Ragged, Taxonomy
+from himecat.parallel import one_blas_thread
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -97,6 +98,12 @@ def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSH
     >>> self_train(task, Ensemble(tree, np.eye(2, dtype="f4")), corpus.tokens, WeSHClassSettings()).tolist()
     [0, 0]
     """
+    # Matrix products on several threads would add up in another order than on one.
+    with one_blas_thread():
+        return _self_train(task, ensemble, documents, settings)
+
+
+def _self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSHClassSettings) -> Rows:
     stops = np.zeros(len(documents), dtype=np.int64)
     order = np.random.default_rng([task.seed, 2]).permutation(np.flatnonzero(documents.lengths > 0))
     for level in range(task.taxonomy.depth):

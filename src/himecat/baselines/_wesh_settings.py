@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from himecat.baselines._checks import require_at_least
 from himecat.errors import UsageError
 
 
@@ -71,9 +72,10 @@ class WeSHClassSettings:
         for share in ("alpha", "gamma", "real_share", "momentum"):
             if not 0.0 <= getattr(self, share) <= 1.0:
                 raise UsageError(f"{share} must be between 0 and 1, not {getattr(self, share)!r}.")
-        smallest = {"epochs": 0, "rounds": 0, "language_tokens": 0, "beta": 0}
-        for number in (field.name for field in fields(self) if field.type == "int"):
-            if getattr(self, number) < smallest.get(number, 1):
-                raise UsageError(
-                    f"{number} must be at least {smallest.get(number, 1)}, not {getattr(self, number)!r}."
-                )
+        smallest = {"epochs": 0, "rounds": 0, "language_tokens": 0, "beta": 0, "burn_in": 0}
+        # The systems on other vectors have parameters of their own beside these.
+        for field in fields(self):
+            if field.type == "int":
+                require_at_least(self, **{field.name: smallest.get(field.name, 1)})
+            elif field.type == "float":
+                require_at_least(self, **{field.name: 0.0})

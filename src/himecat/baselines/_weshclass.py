@@ -62,9 +62,7 @@ def weshclass_on(task: Task, corpus: Corpus, words: FloatArray, settings: WeSHCl
     found = ensemble.probabilities(documents, np.arange(len(documents)), task.threads)
     # Below the node that a document was blocked at, or below the root.
     reachable = task.taxonomy.leaf_membership[stops]
-    leaves = np.array(task.taxonomy.leaves)
-    best: NodeArray = leaves[np.where(reachable, found[:, leaves], -1.0).argmax(axis=1)]
-    return best
+    return task.likeliest_leaves(found[:, list(task.taxonomy.leaves)], reachable)
 
 
 def _known_words(corpus: Corpus, words: FloatArray) -> tuple[Ragged, FloatArray, list[str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from himecat.baselines._checks import require_above_zero, require_at_least
 from himecat.baselines._transformer import (
     IntArray,
     TokenRows,
@@ -49,12 +50,17 @@ class Bert(System):
     title = "BERT"
     about = "A pretrained transformer, fine-tuned with one layer over the leaves."
     texts = True
+    loads_encoder = True
     requires = ("torch", "sentence_transformers")
 
     max_text_tokens: int = 64
     epochs: int = 20
     batch_size: int = 16
     learning_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        require_at_least(self, max_text_tokens=4, epochs=1, batch_size=1)
+        require_above_zero(self, "learning_rate")
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""

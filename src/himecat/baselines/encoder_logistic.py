@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from himecat.baselines._checks import require_above_zero
 from himecat.baselines._flat import predict_leaves
 from himecat.baselines.system import NodeArray, System, Task
 from himecat.corpus import Supervision, Taxonomy
@@ -32,6 +33,9 @@ class EncoderLogistic(System):
     requires = ("sentence_transformers",)
 
     c: float = 10.0
+
+    def __post_init__(self) -> None:
+        require_above_zero(self, "c")
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""

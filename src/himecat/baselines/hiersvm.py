@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.baselines._checks import require_above_zero
 from himecat.baselines.system import NodeArray, System, Task
 from himecat.baselines.tfidf_svm import token_counts
 from himecat.corpus import Supervision, Taxonomy
-from himecat.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,7 @@ class HierSvm(System):
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.c < np.inf:
-            raise UsageError(f"c must be a number above 0; found {self.c!r}.")
+        require_above_zero(self, "c")
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from himecat.baselines._checks import require_at_least
 from himecat.baselines._higit_documents import disjoint, pseudo_documents
 from himecat.baselines._higit_network import star_network
-from himecat.baselines._hin import default_samples, embed_network, own_seed, require_at_least
+from himecat.baselines._hin import default_samples, embed_network, own_seed
 from himecat.baselines._wesh_topics import keywords_of_leaves
 from himecat.baselines.system import NodeArray, System, Task, with_metadata_words
 from himecat.classify import fit_top_down
@@ -136,4 +137,4 @@ class HiGitClass(System):
             likely = fitted.leaf_probabilities(
                 documents.tokens, known, threads=task.threads, advance=stage.advance
             )
-        return np.asarray(np.array(taxonomy.leaves)[likely.argmax(axis=1)], dtype=np.int64)
+        return task.likeliest_leaves(likely)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from himecat.baselines._hin import default_samples, embed_network, own_seed, require_at_least
+from himecat.baselines._checks import require_at_least
+from himecat.baselines._hin import default_samples, embed_network, own_seed
 from himecat.baselines._metacat_network import generative_network
 from himecat.baselines.system import NodeArray, System, Task, with_metadata_words
 from himecat.classify import fit_top_down

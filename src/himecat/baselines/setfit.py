@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from himecat.baselines._checks import require_above_zero, require_at_least
 from himecat.baselines._flat import predict_leaves
 from himecat.baselines._transformer import (
     IntArray,
@@ -51,6 +52,7 @@ class SetFit(System):
     title = "SetFit"
     about = "A sentence encoder, fine-tuned on pairs of labelled documents, and one flat logistic regression."
     texts = True
+    loads_encoder = True
     requires = ("torch", "sentence_transformers")
 
     max_text_tokens: int = 64
@@ -59,6 +61,10 @@ class SetFit(System):
     max_steps: int = 250
     learning_rate: float | None = None
     c: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_at_least(self, max_text_tokens=4, pairs=1, batch_size=1, max_steps=0)
+        require_above_zero(self, "learning_rate", "c")
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""

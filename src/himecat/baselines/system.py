@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -68,6 +68,27 @@ class Task:
         """Their leaves, as nodes of the tree."""
         return self.supervision.nodes[self._with_leaf()]
 
+    def likeliest_leaves(
+        self, scores: npt.NDArray[Any], reachable: npt.NDArray[np.bool_] | None = None
+    ) -> NodeArray:
+        """For each document the leaf with the highest score, of those that have a labelled document.
+
+        Parameters
+        ----------
+        scores : array of shape (documents, leaves)
+            The leaves as in `taxonomy.leaves`.
+        reachable : array of bool of the same shape, optional
+            Which leaves a document may go to; where none of them has a labelled document, they all count.
+        """
+        leaves = np.array(self.taxonomy.leaves)
+        allowed = np.broadcast_to(np.isin(leaves, self.leaf_nodes), scores.shape)
+        if reachable is not None:
+            allowed = np.where(
+                (reachable & allowed).any(axis=1, keepdims=True), reachable & allowed, reachable
+            )
+        found: NodeArray = leaves[np.where(allowed, scores, -np.inf).argmax(axis=1)]
+        return found
+
     def _with_leaf(self) -> npt.NDArray[np.bool_]:
         usable: npt.NDArray[np.bool_] = self.taxonomy.leaf_position[self.supervision.nodes] >= 0
         if not usable.any():
@@ -92,6 +113,8 @@ class System(ABC):
         How the documents are read: words seen less often and text further on are left out.
     texts, vectors : bool
         Whether it reads the texts as they are, and the vectors of a text encoder.
+    loads_encoder : bool
+        Whether it cannot do without an encoder that it loads itself, to train it further.
     requires : tuple of str
         Modules that it imports and the small install does not bring.
 
@@ -119,6 +142,7 @@ class System(ABC):
     max_tokens: ClassVar[int | None] = None
     texts: ClassVar[bool] = False
     vectors: ClassVar[bool] = False
+    loads_encoder: ClassVar[bool] = False
     requires: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

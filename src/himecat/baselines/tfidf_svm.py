@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from himecat.baselines._checks import require_above_zero
 from himecat.baselines._flat import predict_leaves
 from himecat.baselines.system import NodeArray, System, Task
 from himecat.corpus import Corpus, Ragged, Supervision, Taxonomy
@@ -31,6 +32,9 @@ class TfidfSvm(System):
     about = "Words and metadata values weighed by TF-IDF, one flat linear SVM over the leaves."
 
     c: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_above_zero(self, "c")
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""
@@ -67,10 +71,15 @@ def tfidf_svm(corpus: Corpus, supervision: Supervision, taxonomy: Taxonomy, *, c
     >>> [tree.names[leaf] for leaf in tfidf_svm(corpus, Supervision(np.array([0, 1]), np.array([1, 2])), tree)]
     ['sport', 'politics', 'sport', 'politics']
     """
+    from sklearn.dummy import DummyClassifier
     from sklearn.feature_extraction.text import TfidfTransformer
     from sklearn.svm import LinearSVC
 
-    features = TfidfTransformer(sublinear_tf=True).fit_transform(token_counts(corpus))
+    counts = token_counts(corpus)
+    if not counts.shape[1]:
+        # Not one word or value to go by, and scikit-learn refuses a matrix without columns.
+        return predict_leaves(np.zeros((len(corpus), 1)), supervision, taxonomy, DummyClassifier())
+    features = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
     return predict_leaves(features, supervision, taxonomy, LinearSVC(C=c, random_state=0))
 
 

@@ -119,6 +119,7 @@ _IN_TABLES = (
     "hiersvm", "weshclass", "pcem", "higitclass", "metacat", "metapath2vec", "poincare", "bert", "tfidf-svm",
     "encoder-lr", "setfit",
 )  # fmt: skip
+_OPTIONAL: dict[str, type] = {"int | None": int, "float | None": float, "str | None": str}
 # They take minutes where the others take seconds, so they come last; the slowest at the very end.
 _HEAVY = ("himecat-paper", "metacat", "higitclass", "poincare", "metapath2vec", "weshclass", "setfit", "bert")
 
@@ -250,7 +251,7 @@ def _named(wanted: Sequence[str], encoder: str | None) -> list[Choice]:
         if choice.name in {other.name for other in chosen[:position]}:
             raise UsageError(f"Two of the systems have the name {choice.name!r}: give one of them another.")
         check_installed(choice.kind)
-        if choice.kind.vectors and encoder is None:
+        if (choice.kind.vectors or choice.kind.loads_encoder) and encoder is None:
             raise UsageError(f"The system {choice.name!r} needs an encoder: name one with --encoder.")
     return chosen
 
@@ -262,7 +263,7 @@ def _all_that_can_run(encoder: str | None) -> tuple[list[Choice], list[str]]:
     )
     chosen, notes = [], []
     for name, kind in {**known, **OURS}.items():
-        if (kind.vectors or kind.texts) and encoder is None:
+        if (kind.vectors or kind.loads_encoder) and encoder is None:
             notes.append(f"{name} is left out: it needs a text encoder (--encoder).")
             continue
         try:
@@ -288,18 +289,25 @@ def _hyperparameter(system: str, name: str, value: Any) -> Any:
 
 def _parameter(kind: type[System], name: str, value: Any) -> Any:
     """A value for a parameter of a system, in the type of its default."""
-    defaults = {one.name: one.default for one in fields(kind)}  # type: ignore[arg-type]
-    if name not in defaults:
-        raise UsageError(_no_parameter(kind.name, name, tuple(defaults)))
-    usual = defaults[name]
-    if isinstance(usual, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    if name not in known:
+        raise UsageError(_no_parameter(kind.name, name, tuple(known)))
+    usual = known[name].default
     if isinstance(usual, tuple):
         return tuple(value) if isinstance(value, list | tuple) else (value,)
-    # Where the default is None, only the system knows what it takes.
-    if usual is not MISSING and usual is not None and type(value) is not type(usual):
+    # Where the default is None, the annotation says what else there is; without one, only the system knows.
+    expected = _OPTIONAL.get(str(known[name].type)) if usual is None else type(usual)
+    if usual is MISSING or expected is None or (usual is None and value is None):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if expected is float:
+            return float(value)
+        if expected is int and isinstance(value, float) and value.is_integer():
+            # People write 1e7.
+            return int(value)
+    if type(value) is not expected:
         wanted = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
-        shown = wanted.get(type(usual), f"like {usual!r}")
+        shown = wanted.get(expected, f"like {usual!r}")
         raise UsageError(f"{kind.name}.{name} must be {shown}, not {value!r}.")
     return value
 
