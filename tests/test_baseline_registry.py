@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,8 +87,16 @@ def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
         ("import nothing_of_this_name", r"own\.py cannot be run: ModuleNotFoundError: No module named"),
         ("def broken(:", r"own\.py cannot be run: SyntaxError"),
         ("1 / 0", r"own\.py cannot be run: ZeroDivisionError: division by zero"),
-        ("from himecat.baselines.tfidf_svm import TfidfSvm", r"own\.py defines no system: a class that"),
+        ("from himecat.baselines.tfidf_svm import TfidfSvm", r"own\.py defines no system: a class with"),
         ("", r"own\.py defines no system"),
+        ("import sys; sys.exit('usage: own.py')", r"own\.py cannot be run: SystemExit: usage: own\.py"),
+        (
+            OWN.replace("@dataclass(frozen=True)", ""),
+            r"First is no system yet: write `@dataclass\(frozen=True\)`",
+        ),
+        (OWN.replace('title = "First leaf"', ""), r"First is no system yet: write `title = "),
+        (OWN.replace("def place", "def put"), r"First is no system yet: it has no method `place`"),
+        (OWN.replace("int = 0", "int"), r"First is no system yet: its parameter `position` has no default"),
         ("from himecat.errors import DataError\nraise DataError('No data.')", r"^No data\.$"),
     ],
 )
@@ -95,6 +104,24 @@ def test_a_file_that_is_of_no_use_is_told_in_one_sentence(tmp_path: Path, text: 
     with pytest.raises((UsageError, DataError), match=sentence) as error:
         systems_in(written(tmp_path, text))
     assert "\n" not in str(error.value)
+
+
+def test_files_of_one_name_do_not_stand_for_each_other(tmp_path: Path) -> None:
+    kinds = []
+    for number, folder in enumerate(("a", "b")):
+        (tmp_path / folder).mkdir()
+        own = OWN.replace('name = "first"', f'name = "first-{folder}"').replace("= 0", f"= {number}")
+        kinds.append(systems_in(written(tmp_path / folder, own))[f"first-{folder}"])
+    files = [Path(str(sys.modules[kind.__module__].__file__)) for kind in kinds]
+    assert files == [tmp_path / "a" / "own.py", tmp_path / "b" / "own.py"]
+
+
+def test_what_a_file_prints_does_not_reach_standard_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    systems_in(written(tmp_path, OWN + "print('hello')\n"))
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", "hello\n")
 
 
 def test_a_path_that_is_no_python_file_is_told(tmp_path: Path) -> None:

@@ -175,16 +175,22 @@ class TestCompare:
         }
 
     def test_a_dataset_on_which_nothing_runs_leaves_the_others(
-        self, himecat: Himecat, letters: Path, notes: Path, monkeypatch: pytest.MonkeyPatch, asked: Any
+        self,
+        himecat: Himecat,
+        letters: Path,
+        notes: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        asked: Any,
     ) -> None:
-        from himecat.errors import DataError
+        from himecat.errors import NoResultError
         from himecat.experiments import compare
 
         run = compare.run_systems
 
         def only_notes(conditions: Conditions, *rest: Any, **options: Any) -> list[Run]:
             if conditions.folder == letters:
-                raise DataError("Not one run gave a result: there was no time.")
+                raise NoResultError("Not one run gave a result: there was no time.", 2)
             return run(conditions, *rest, **options)
 
         monkeypatch.setattr("himecat.experiments.compare.run_systems", only_notes)
@@ -193,6 +199,10 @@ class TestCompare:
         reason = "letters is left out. Not one run gave a result: there was no time."
         assert ended.json["left_out"] == [reason]
         assert f"note: {reason}" in ended.err
+        page = tmp_path / "report.html"
+        quiet = himecat("compare", letters, notes, "--systems=tfidf-svm", "--report", page, "-q")
+        assert reason in quiet.err
+        assert reason in page.read_text()
         alone = himecat("compare", letters, "--systems=tfidf-svm")
         assert alone.code != 0
         assert "there was no time" in alone.errors[-1]
@@ -222,6 +232,7 @@ class TestCompare:
             (["--systems", "tfidf-svm", "--set", "tfidf-svm.c=much"], "tfidf-svm.c must be a number"),
             (["--report", "no-such-folder/report.html"], "the folder no-such-folder does not exist"),
             (["--csv", "."], "it is a folder, name a file in it"),
+            (["--report", "-"], "The report and the figures cannot go to standard output"),
         ],
     )
     def test_what_cannot_work_is_told_before_anything_runs(
@@ -260,7 +271,12 @@ def test_sweep(himecat: Himecat, letters: Path, tmp_path: Path, asked: Any) -> N
     assert {file.name for file in figures.iterdir()} == {"sweep-dimension.png", "sweep-dimension.svg"}
     himecat("sweep", letters, "--parameter", "beta", "--values", "0,10", "-q")
     assert [choice.parameters for choice in asked[-1][1]] == [{"beta": 0}, {"beta": 10}]
-    for wrong in (["--parameter", "gamma"], ["--parameter", "p", "--values", "a"], []):
+    for wrong in (
+        ["--parameter", "gamma"],
+        ["--parameter", "p", "--values", "a"],
+        ["--parameter", "p", "--values", "50,50"],
+        [],
+    ):
         assert himecat("sweep", letters, *wrong).code == 2
 
 
@@ -280,16 +296,20 @@ def test_an_interrupted_comparison_keeps_what_is_done(letters: Path, own: Path, 
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "endless has begun\n"
+        assert process.stderr is not None
+        said = [process.stderr.readline()]
+        # What a system prints is no result: it goes to standard error.
+        while said[-1] not in ("endless has begun\n", ""):
+            said.append(process.stderr.readline())
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert process.returncode == 130
-    assert err.splitlines()[0].startswith("[1/2] Quick, draw 0, seed 0: leaf F1 0.")
+    assert out == ""
+    assert said[0].startswith("[1/2] Quick, draw 0, seed 0: leaf F1 0.")
     assert err.splitlines()[-1] == "himecat: interrupted; nothing was left half-written."
     assert [file.name.partition("-")[0] for file in (tmp_path / "kept").iterdir()] == ["quick"]
     assert not (tmp_path / "found.json").exists()

@@ -129,11 +129,11 @@ class TestParameters:
             ("setfit", {"learning_rate": "high"}, "setfit.learning_rate must be a number, not 'high'."),
             ("setfit", {"c": 0}, "c must be a number above 0, not 0.0."),
             ("tfidf-svm", {"c": 0}, "c must be a number above 0, not 0.0."),
-            ("encoder-lr", {"c": float("nan")}, "c must be a number above 0, not nan."),
+            ("encoder-lr", {"c": float("nan")}, "encoder-lr.c must be a finite number, not nan."),
             ("metacat", {"samples": "many"}, "metacat.samples must be a whole number, not 'many'."),
             ("higitclass", {"samples": 0.5}, "higitclass.samples must be a whole number, not 0.5."),
             ("weshclass", {"rate": -1}, "rate must be at least 0, not -1.0."),
-            ("poincare", {"edge_rate": float("inf")}, "edge_rate must be at least 0, not inf."),
+            ("poincare", {"edge_rate": float("inf")}, "poincare.edge_rate must be a finite number, not inf."),
         ],
     )
     def test_what_a_system_of_ours_cannot_do(self, system: str, given: dict[str, Any], sentence: str) -> None:

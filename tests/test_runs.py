@@ -17,7 +17,7 @@ import pytest
 from himecat.baselines import System, Task
 from himecat.baselines.tfidf_svm import TfidfSvm
 from himecat.corpus.dataset import open_dataset
-from himecat.errors import HimecatError, UsageError
+from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.experiments import run_cache, runs
 from himecat.experiments.measure import Draw, measure, read_draw
 from himecat.experiments.processes import Started
@@ -265,7 +265,7 @@ class TestKeptRuns:
         other = Conditions(conditions.folder, **{"draws": 1, "cache": conditions.cache, **changed})
         (run,) = run_systems(other, [Choice("first", file=own)])
         assert count(own) == 1 + again
-        assert run.dataset == ("letters (200 documents)" if "limit" in changed else "letters")
+        assert run.dataset == ("letters (at most 200 documents)" if "limit" in changed else "letters")
 
     def test_a_parameter_given_as_its_default_is_no_other_run(self, conditions: Conditions, own: str) -> None:
         run_systems(conditions, [Choice("first", file=own)])
@@ -307,6 +307,42 @@ class TestKeptRuns:
         assert after.leaf == before.leaf
         assert ("is damaged: it is left out" in lines.said[0]) == (harm != '{"key": 1}')
         assert json.loads(file.read_text())["run"]["leaf"] == after.leaf
+
+    def test_a_file_that_cannot_be_read_is_measured_again(self, conditions: Conditions, own: str) -> None:
+        (before,) = run_systems(conditions, [Choice("first", file=own)])
+        assert conditions.cache is not None
+        (file,) = conditions.cache.iterdir()
+        file.unlink()
+        file.mkdir()
+        (after,) = run_systems(conditions, [Choice("first", file=own)])
+        assert (after.leaf, count(own)) == (before.leaf, 2)
+
+    @pytest.mark.parametrize("what", ["code", "broken code", "no code", "data"])
+    def test_what_is_changed_meanwhile_is_not_kept(
+        self, own: str, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
+        copy = Path(shutil.copytree(letters, tmp_path / "copy"))
+        once = Conditions(copy, draws=1, cache=tmp_path / "kept")
+        before = Path(own).read_bytes()
+        run_here = runs._run_here
+
+        def changing(*given: Any) -> Run:
+            found = run_here(*given)
+            if what == "data":
+                (copy / "corpus.jsonl").write_bytes((copy / "corpus.jsonl").read_bytes() + b"\n")
+            elif what == "no code":
+                Path(own).unlink()
+            else:
+                Path(own).write_bytes(before + (b"# changed\n" if what == "code" else b"def :\n"))
+            return found
+
+        lines = Lines()
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "_run_here", changing)
+            (run,) = run_systems(once, [Choice("first", file=own)], progress=lines)
+        assert run.leaf
+        assert lines.said[-1].endswith("(not kept: the code or the data were changed meanwhile)")
+        assert not (tmp_path / "kept").exists()
 
     def test_a_place_that_cannot_be_written_is_told_once(
         self, letters: Path, own: str, tmp_path: Path
@@ -358,7 +394,7 @@ class TestFailures:
             run_systems(conditions, [Choice("broken", file=own)])
         assert fault.value.exit_code == 1
         small = Conditions(conditions.folder, draws=1, limit=3, cache=conditions.cache)
-        with pytest.raises(UsageError, match="Not one run gave a result: --limit 3") as usage:
+        with pytest.raises(NoResultError, match="Not one run gave a result: --limit 3") as usage:
             run_systems(small, [Choice("first", file=own)])
         assert usage.value.exit_code == 2
 
@@ -417,6 +453,7 @@ class TestCodeVersion:
         found = self.behind("himecat.baselines.tfidf_svm")
         assert {file for file in found if file.startswith("baselines/")} == {
             "baselines/tfidf_svm.py",
+            "baselines/_checks.py",
             "baselines/_flat.py",
             "baselines/system.py",
         }

@@ -112,7 +112,17 @@ def test_repeating_a_system_without_randomness_makes_nothing_significant() -> No
     assert found.stars == ""
 
 
-def test_seeds_that_matter_are_pairs_of_their_own() -> None:
+def test_seeds_that_hardly_matter_make_nothing_significant_either() -> None:
+    draws = [(0.71, 0.69), (0.68, 0.64)]
+    ours = [run(draw, mine + seed / 2000, seed) for draw, (mine, _) in enumerate(draws) for seed in range(5)]
+    theirs = [run(draw, their, seed) for draw, (_, their) in enumerate(draws) for seed in range(5)]
+    found = compare_runs(ours, theirs, "leaf", "micro")
+    assert found.pairs == 2
+    assert found.difference == pytest.approx(-0.031)
+    assert found.stars == ""
+
+
+def test_the_seeds_of_a_single_draw_are_the_pairs() -> None:
     ours = [run(0, 0.7 + seed / 100, seed) for seed in range(3)]
     theirs = [run(0, 0.5, seed) for seed in range(3)]
     assert compare_runs(ours, theirs, "leaf", "micro").pairs == 3

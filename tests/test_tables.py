@@ -15,6 +15,7 @@ from himecat.corpus.dataset import open_dataset
 from himecat.corpus.documents import Fields
 from himecat.errors import UsageError
 from himecat.experiments.results import Run
+from himecat.experiments.runs import failures
 from himecat.experiments.statistics import DatasetStatistics, MetadataStatistics
 from himecat.experiments.summaries import find_sweeps, row_of, summarise_runs
 from himecat.experiments.tables import (
@@ -247,4 +248,30 @@ def test_the_dataset_table_lists_every_kind_of_metadata() -> None:
         ("letters", "tags", "1300"),
         ("letters", "users", "20"),
         ("notes", "", ""),
+    ]
+
+
+def test_rows_of_one_title_are_told_apart_by_system_and_parameters() -> None:
+    scores = {"micro": 0.5, "macro": 0.4}
+    given = [("a", {}), ("a", {"c": 2}), ("b", {})]
+    runs = [Run("letters", system, "Same", chosen, 0, 0, scores, scores) for system, chosen in given]
+    assert [row.name for row in summarise_runs(runs)["letters"]] == [
+        "Same (a)",
+        "Same (a, c = 2)",
+        "Same (b)",
+    ]
+
+
+def test_a_name_that_latex_would_take_for_an_option_is_guarded() -> None:
+    scores = {"micro": 0.5, "macro": 0.4}
+    runs = [Run("letters", name, name, {}, 0, 0, scores, scores) for name in ("[v2] a", "*b", "c")]
+    lines = comparison_table(runs, "c", "latex").splitlines()
+    assert [line.partition(" &")[0] for line in lines if "textbf" in line] == ["{}[v2] a", "{}*b", "c"]
+
+
+def test_failures_name_the_dataset_where_there_are_several() -> None:
+    runs = [Run(dataset, "a", "A", {}, 0, 0, failure="No memory.") for dataset in ("letters", "notes")]
+    assert failures(runs[:1]) == ["A failed in 1 run (draw 0): No memory."]
+    assert failures(runs) == [
+        f"{name}: A failed in 1 run (draw 0): No memory." for name in ("letters", "notes")
     ]

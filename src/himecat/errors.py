@@ -43,6 +43,20 @@ class DataError(HimecatError, ValueError):
     exit_code = 2
 
 
+class NoResultError(HimecatError):
+    """Not one of several runs gave a result; the code is theirs where all have the same.
+
+    Examples
+    --------
+    >>> NoResultError("Not one run gave a result.", 2).exit_code
+    2
+    """
+
+    def __init__(self, sentence: str, exit_code: int = 1) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code
+
+
 class ModelFolderError(DataError):
     """A model folder is damaged, foreign, or written by a newer version.
 

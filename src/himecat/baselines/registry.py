@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import inspect
+import os
 import pkgutil
 import sys
+from contextlib import redirect_stdout
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -51,21 +56,30 @@ def systems_in(file: str | PathLike[str]) -> dict[str, type[System]]:
     path = Path(file)
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file.")
-    name = f"himecat_systems_{path.stem}"
+    # Files of one name in different folders are different modules.
+    place = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:12]
+    name = f"himecat_systems_{path.stem}_{place}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: this is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        # Standard output is for results.
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(module)
     except HimecatError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
     found = _defined_in(module)
     if not found:
-        raise UsageError(f"{path} defines no system: a class that inherits himecat.baselines.System.")
+        raise UsageError(
+            f"{path} defines no system: a class with a name that inherits himecat.baselines.System."
+        )
+    for kind in found.values():
+        if reason := _not_whole(kind):
+            raise UsageError(f"{path}: {kind.__name__} is no system yet: {reason}.")
     return found
 
 
@@ -82,6 +96,21 @@ def check_installed(kind: type[System]) -> None:
                 f"The system {kind.name!r} needs {module}: install it with `pip install 'himecat[baselines]'`, "
                 "with -c constraints.txt where you have it."
             )
+
+
+def _not_whole(kind: type[System]) -> str:
+    """What a class lacks to be a system; nothing where it lacks nothing."""
+    if inspect.isabstract(kind):
+        return "it has no method `place`"
+    if not is_dataclass(kind):
+        return "write `@dataclass(frozen=True)` above it"
+    for name in ("name", "title", "about"):
+        if not isinstance(getattr(kind, name, None), str):
+            return f'write `{name} = "..."` in it'
+    for field in fields(kind):
+        if field.default is MISSING and field.default_factory is MISSING:
+            return f"its parameter `{field.name}` has no default"
+    return ""
 
 
 def _defined_in(module: ModuleType) -> dict[str, type[System]]:

@@ -303,8 +303,8 @@ def _finish(
             show(table, "the full system")
         for table in tables.sweep_tables(found.sweeps):
             show(table)
-    for sentence in found.failures:
-        # Said even where progress is not wanted.
+    # Said even where progress is not wanted, and again where it is: much may stand between.
+    for sentence in (*found.left_out, *found.failures):
         typer.echo(sentence, err=True)
 
     def styled(style: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from himecat.cli.options import STDOUT, as_json
-from himecat.errors import HimecatError, OutputError
+from himecat.errors import HimecatError, MissingExtraError, OutputError, UsageError
 
 if TYPE_CHECKING:
     from himecat.experiments.compare import Comparison
@@ -41,14 +43,25 @@ class Outputs:
     def check(self) -> None:
         """Say that a place cannot be written before hours of work are done for it."""
         for path in (self.json, self.markdown, self.latex, self.csv, self.report, self.figures):
-            if path is None or str(path) == STDOUT:
+            if path is None:
+                continue
+            if str(path) == STDOUT:
+                if path in (self.report, self.figures):
+                    raise UsageError("The report and the figures cannot go to standard output: name a place.")
                 continue
             if not path.parent.is_dir():
                 raise OutputError(f"{path} cannot be written: the folder {path.parent} does not exist.")
             if path.is_dir() and path != self.figures:
                 raise OutputError(f"{path} cannot be written: it is a folder, name a file in it.")
-        if self.figures is not None and self.figures.exists() and not self.figures.is_dir():
-            raise OutputError(f"{self.figures} is a file: name a folder for the figures.")
+            # A file is written beside the old one and then takes its place, so the folder counts.
+            folder = path if path.is_dir() else path.parent
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise OutputError(f"{path} cannot be written: nothing can be written to {folder.absolute()}.")
+        if self.figures is not None:
+            if self.figures.exists() and not self.figures.is_dir():
+                raise OutputError(f"{self.figures} is a file: name a folder for the figures.")
+            if importlib.util.find_spec("matplotlib") is None:
+                raise MissingExtraError.for_package("matplotlib", "plots", "--figures")
 
     @property
     def to_stdout(self) -> bool:
@@ -72,8 +85,6 @@ def write_outputs(
     if outputs.report is None and outputs.figures is None:
         return
     labels = _label_maps(conditions, progress) if found.runs else {}
-    if outputs.figures is not None:
-        _draw(outputs.figures, found, labels)
     if outputs.report is not None:
         from himecat.experiments.comparison_page import write_comparison
 
@@ -85,7 +96,10 @@ def write_outputs(
             sweeps=found.sweeps,
             ablations=found.ablations,
             label_maps=labels,
+            left_out=found.left_out,
         )
+    if outputs.figures is not None:
+        _draw(outputs.figures, found, labels)
 
 
 def _write(path: Path, content: str, what: str) -> None:
@@ -119,7 +133,7 @@ def _label_maps(conditions: Sequence[Conditions], progress: Progress) -> dict[st
 
 
 def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> None:
-    from himecat.experiments.summaries import find_sweeps
+    from himecat.experiments.summaries import find_sweeps, panel_per_system
     from himecat.plotting.label_map import draw_label_map
     from himecat.plotting.scores import draw_scores
     from himecat.plotting.sweep import draw_sweep
@@ -132,7 +146,7 @@ def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> No
         if any(not run.failure for run in found.runs):
             draw_scores(found.runs, folder / f"systems.{suffix}", ours=found.ours)
         if any(not run.failure for run in found.ablations):
-            draw_scores(found.ablations, folder / f"ablations.{suffix}")
+            draw_scores(panel_per_system(found.ablations), folder / f"ablations.{suffix}")
         for parameter in dict.fromkeys(sweep.parameter for sweep in find_sweeps(found.sweeps)):
             draw_sweep(found.sweeps, folder / f"sweep-{parameter}.{suffix}", parameter=parameter)
         for name, one in labels.items():
@@ -147,7 +161,7 @@ def show(table: Table, against: str = "") -> None:
     from rich.table import Table as Printed
     from rich.text import Text
 
-    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=table.caption, title_justify="left")
+    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(table.caption), title_justify="left")
     kept = [number for number, (_, column) in enumerate(table.headings) if column not in ("Runs", "Time")]
     for number in kept:
         group, column = table.headings[number]

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from himecat.errors import UsageError
 from himecat.experiments.results import Run
 from himecat.experiments.statistics import DatasetStatistics
-from himecat.experiments.summaries import MEASURES, Measure, Summary, find_sweeps, row_of, summarise_runs
+from himecat.experiments.summaries import (
+    MEASURES,
+    Measure,
+    Summary,
+    find_sweeps,
+    panel_per_system,
+    row_of,
+    summarise_runs,
+)
 from himecat.experiments.table_styles import Cell, Table
 from himecat.experiments.tables import (
     ablation_tables,
@@ -76,6 +84,7 @@ def write_comparison(
     ablations: Sequence[Run] = (),
     sweeps: Sequence[Run] = (),
     label_maps: Mapping[str, LabelVectors] | None = None,
+    left_out: Sequence[str] = (),
 ) -> None:
     """Write the page; the file needs no other file and no network.
 
@@ -95,6 +104,8 @@ def write_comparison(
         Runs of our system whose parameters differ.
     label_maps : mapping of LabelMap, optional
         The vectors of the labels, and their tree, by dataset.
+    left_out : sequence of str
+        Sentences about what was not run.
 
     Raises
     ------
@@ -142,7 +153,7 @@ def write_comparison(
     if ablations:
         figure = ""
         if any(not run.failure for run in ablations):
-            figure = _scores_figure(figures, ablations, "", "F1 without each part")
+            figure = _scores_figure(figures, panel_per_system(ablations), "", "F1 without each part")
         add("ablations", "Ablations", figure, *map(_table, ablation_tables(ablations)))
     if sweeps:
         add("sweeps", "Sweeps", *_sweep_figures(figures, sweeps), *map(_table, sweep_tables(sweeps)))
@@ -151,6 +162,9 @@ def write_comparison(
         add("labels", "Label map" if len(label_maps) == 1 else "Label maps", *maps)
     if statistics:
         add("datasets", "Datasets", *map(_table, dataset_tables(statistics)))
+    if left_out:
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in left_out)
+        add("left-out", "Left out", f"<ul>{items}</ul>")
     write_whole(path, _page(sections, [*runs, *ablations, *sweeps]))
 
 

@@ -142,11 +142,18 @@ def start(target: Callable[..., None], *task: Any, environment: Mapping[str, str
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=target, args=(sender, *task), daemon=True)
+    process = context.Process(target=_begin, args=(target, sender, *task), daemon=True)
     with _deaf_to_interrupts(), _environment(environment or {}):
         process.start()
     sender.close()
     return Started(process, receiver)
+
+
+def _begin(target: Callable[..., None], *task: Any) -> None:
+    # Standard output is for results; what is printed here is none.
+    with suppress(OSError):
+        os.dup2(2, 1)
+    target(*task)
 
 
 @contextmanager

@@ -74,7 +74,7 @@ class RunCache:
     def find(self, key: Mapping[str, Any], asked: Run) -> Run | None:
         """The run with this key under the names of the one that is asked for; None where there is none."""
         path = self._path(key, asked)
-        if path is None or not path.is_file():
+        if path is None:
             return None
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -83,7 +83,10 @@ class RunCache:
             found = Run.from_dict(content["run"])
             if not {"micro", "macro"} <= set(found.leaf) & set(found.overall):
                 raise ValueError
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except OSError:
+            # There is none, or none that can be read; whether one can be written is told then.
+            return None
+        except (ValueError, TypeError, KeyError, AttributeError):
             self._warn(f"{path} is damaged: it is left out, and the run is measured again.")
             return None
         # The same dataset may lie in a folder of another name, and a row of a table may be called otherwise.

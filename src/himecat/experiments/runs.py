@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
@@ -13,7 +13,7 @@ from typing import Any
 
 from himecat.corpus.dataset import open_dataset
 from himecat.corpus.encoder import open_encoder
-from himecat.errors import HimecatError, UsageError
+from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.experiments.measure import Draw, measure, read_draw
 from himecat.experiments.processes import Costs, Started, answer, costs_since, start
 from himecat.experiments.results import Run
@@ -113,7 +113,7 @@ def run_systems(
 
     Raises
     ------
-    HimecatError
+    NoResultError
         Not one run gave scores.
 
     Examples
@@ -149,8 +149,11 @@ def run_systems(
             asked = jobs[number].asked
             if isinstance(found, Run):
                 found = replace(found, dataset=asked.dataset, title=asked.title)
-                cache.add(jobs[number].key, found)
-                done(number, found)
+                if _still_holds(jobs[number], conditions):
+                    cache.add(jobs[number].key, found)
+                    done(number, found)
+                else:
+                    done(number, found, " (not kept: the code or the data were changed meanwhile)")
             else:
                 errors.append(found)
                 done(number, replace(asked, failure=" ".join(str(found).split())))
@@ -160,17 +163,19 @@ def run_systems(
 
 
 def failures(runs: Sequence[Run]) -> list[str]:
-    """Which systems failed and why, a sentence each; the same reason in several runs is told once.
+    """Which systems failed and why, a sentence each; the same reason in several runs of a dataset is told once.
 
     Examples
     --------
     >>> failures([Run("letters", "a", "A", {}, draw, 0, failure="No memory.") for draw in (0, 1)])
     ['A failed in 2 runs (draws 0, 1): No memory.']
     """
+    several = len({run.dataset for run in runs}) > 1
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.failure:
-            alike.setdefault((_name(run), run.failure), []).append(run)
+            title = f"{run.dataset}: {_name(run)}" if several else _name(run)
+            alike.setdefault((title, run.failure), []).append(run)
     told = []
     for (title, reason), failed in alike.items():
         numbers = sorted({run.draw for run in failed})
@@ -187,7 +192,7 @@ def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
     name = dataset.name
     if conditions.limit is not None:
         # Wherever the scores are shown, they are said to be those of a part.
-        name += f" ({conditions.limit:,} documents)"
+        name += f" (at most {conditions.limit:,} documents)"
     jobs = []
     for choice in choices:
         kind = choice.kind
@@ -210,6 +215,16 @@ def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
             asked = Run(name, choice.name, choice.title or kind.title, dict(choice.parameters), draw, seed)
             jobs.append(Job(choice, asked, key))
     return jobs
+
+
+def _still_holds(job: Job, conditions: Conditions) -> bool:
+    """Whether the code and the data are those that the key names: a new process reads them as they are by then."""
+    try:
+        code = code_version(job.choice.kind)
+        data = dataset_fingerprint(open_dataset(conditions.folder))
+    except (HimecatError, OSError, SyntaxError):
+        return False
+    return (code, data) == (job.key["code"], job.key["dataset"])
 
 
 @contextmanager
@@ -332,7 +347,5 @@ def _line(run: Run) -> str:
 def _give_up(errors: Sequence[Exception]) -> None:
     reasons = list(dict.fromkeys(" ".join(str(error).split()) for error in errors))
     more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
-    kind: Callable[[str], HimecatError] = HimecatError
-    if all(isinstance(error, HimecatError) and error.exit_code == 2 for error in errors):
-        kind = UsageError
-    raise kind(f"Not one run gave a result: {reasons[0]}{more}")
+    usual = all(isinstance(error, HimecatError) and error.exit_code == 2 for error in errors)
+    raise NoResultError(f"Not one run gave a result: {reasons[0]}{more}", 2 if usual else 1)

@@ -1,10 +1,11 @@
-"""Whether two systems differ by more than chance: paired tests over the same draws and seeds."""
+"""Whether two systems differ by more than chance: paired tests over the same draws."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Another system against ours, on the same draws and seeds.
+    """Another system against ours, on the same draws.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ def paired_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
     Parameters
     ----------
     ours, theirs : sequence of float
-        Scores of the same draws and seeds, in the same order.
+        Scores of the same draws, in the same order.
 
     Examples
     --------
@@ -106,8 +107,9 @@ def paired_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
 def compare_runs(ours: Sequence[Run], theirs: Sequence[Run], part: str, average: str) -> PairedTest:
     """Compare the runs of two systems on one dataset, paired by draw and seed; failed runs have no pair.
 
-    A system without randomness scores the same with every seed. Where both do, the seeds of a draw are one pair
-    and not several, or repeating them would make any difference significant.
+    Runs of one draw see the same labelled documents and are alike: what they give with several seeds is one pair,
+    their means, or repeating them would make any difference significant. With a single draw the seeds are the
+    pairs, and a difference is one on this draw.
 
     Parameters
     ----------
@@ -124,10 +126,14 @@ def compare_runs(ours: Sequence[Run], theirs: Sequence[Run], part: str, average:
     1
     """
     other = {(run.draw, run.seed): run for run in theirs if not run.failure}
-    pairs = {}
+    draws: dict[int, list[tuple[float, float]]] = {}
     for run in ours:
         found = other.get((run.draw, run.seed))
         if found is not None and not run.failure:
-            seen = (run.draw, *(tuple(sorted(s.items())) for r in (run, found) for s in (r.leaf, r.overall)))
-            pairs[seen] = (getattr(run, part)[average], getattr(found, part)[average])
-    return paired_test([mine for mine, _ in pairs.values()], [their for _, their in pairs.values()])
+            scores = (getattr(run, part)[average], getattr(found, part)[average])
+            draws.setdefault(run.draw, []).append(scores)
+    if len(draws) == 1:
+        (pairs,) = draws.values()
+    else:
+        pairs = [(fmean(mine for mine, _ in one), fmean(their for _, their in one)) for one in draws.values()]
+    return paired_test([mine for mine, _ in pairs], [their for _, their in pairs])

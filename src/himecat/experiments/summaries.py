@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +87,8 @@ class Summary:
 def summarise_runs(runs: Sequence[Run]) -> dict[str, list[Summary]]:
     """The rows of each dataset, all in the order in which they first come up.
 
-    Rows are called by the system's title, with the parameters behind it where several rows have the same.
+    Rows are called by the system's title; where several rows have the same, with what tells them apart: the
+    system's name, the parameters, or both.
 
     Examples
     --------
@@ -98,17 +99,43 @@ def summarise_runs(runs: Sequence[Run]) -> dict[str, list[Summary]]:
     groups: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
-    taken = Counter((group[0].dataset, group[0].title) for group in groups.values())
+    firsts = [group[0] for group in groups.values()]
+    named = {(first.dataset, first.title, first.system) for first in firsts}
+    systems = Counter((dataset, title) for dataset, title, _ in named)
+    rows = Counter((first.dataset, first.title, first.system) for first in firsts)
     found: dict[str, list[Summary]] = {}
     for group in groups.values():
         first = group[0]
-        name = first.title
-        if taken[first.dataset, first.title] > 1 and first.parameters:
-            name = f"{first.title} ({parameters_text(first.parameters)})"
+        apart = [first.system] if systems[first.dataset, first.title] > 1 else []
+        if rows[first.dataset, first.title, first.system] > 1 and first.parameters:
+            apart.append(parameters_text(first.parameters))
+        name = f"{first.title} ({', '.join(apart)})" if apart else first.title
         scored = tuple(run for run in group if not run.failure)
         failed = tuple(run for run in group if run.failure)
         found.setdefault(first.dataset, []).append(Summary(name, scored, failed))
     return found
+
+
+def panel_per_system(runs: Sequence[Run]) -> list[Run]:
+    """Runs for a figure with a panel for each system on each dataset, where there are several systems.
+
+    Panels and their titles go by the dataset, so it has the title of the full system beside its name: the one
+    with the fewest parameters.
+
+    Examples
+    --------
+    >>> given = [("a", "A", {}), ("a", "No-Tree", {"tree": False}), ("b", "B", {}), ("b", "No-Tree", {"tree": False})]
+    >>> runs = [Run("letters", system, title, chosen, 0, 0, failure="no time") for system, title, chosen in given]
+    >>> [(run.dataset, run.title) for run in panel_per_system(runs)[1:3]]
+    [('letters, A', 'No-Tree'), ('letters, B', 'B')]
+    """
+    if len({run.system for run in runs}) < 2:
+        return list(runs)
+    full: dict[str, Run] = {}
+    for run in runs:
+        if run.system not in full or len(run.parameters) < len(full[run.system].parameters):
+            full[run.system] = run
+    return [replace(run, dataset=f"{run.dataset}, {full[run.system].title}") for run in runs]
 
 
 def row_of(rows: Sequence[Summary], system: str) -> Summary | None:

@@ -46,7 +46,12 @@ def sweep_rows(parameter: str, *, preset: str | None = "paper", values: Sequence
     if parameter == "beta" and name == "himecat":
         raise UsageError("beta has no part in the default method: sweep it with --preset paper.")
     setting, usual = SWEEPS[parameter]
-    return [Choice(name, {setting: value}) for value in dict.fromkeys(values or usual)]
+    chosen = list(dict.fromkeys(values or usual))
+    if len(chosen) < 2:
+        raise UsageError(
+            f"A sweep follows a parameter over two values at least, and there is only {chosen[0]}."
+        )
+    return [Choice(name, {setting: value}) for value in chosen]
 
 
 def sweep(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -301,6 +302,8 @@ def _parameter(kind: type[System], name: str, value: Any) -> Any:
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         if expected is float:
+            if not math.isfinite(value):
+                raise UsageError(f"{kind.name}.{name} must be a finite number, not {value!r}.")
             return float(value)
         if expected is int and isinstance(value, float) and value.is_integer():
             # People write 1e7.

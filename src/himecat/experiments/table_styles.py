@@ -147,7 +147,9 @@ def _latex(table: Table) -> str:
             cells.append(
                 (rf"\textbf{{{text}}}" if cell.bold else text) + (f"$^{{{raised}}}$" if raised else "")
             )
-        lines.append(" & ".join(cells) + r" \\")
+        # The end of the line above would take a bracket or a star for its own.
+        guard = "{}" if cells[0].startswith(("[", "*")) else ""
+        lines.append(guard + " & ".join(cells) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}}"]
     if table.note:
         lines.append(rf"\par\smallskip{{\footnotesize {_latex_text(table.note)}}}")

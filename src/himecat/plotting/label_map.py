@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float64]
 
 _MARGIN = 40.0
 _LONGEST_NAME = 28
+# t-SNE has no neighbours to go by among fewer.
+_FEWEST = 5
 # The exact method takes the square of the number of nodes in time and memory.
 _EXACT_UP_TO = 200
 
@@ -97,6 +99,8 @@ def draw_label_map(
         if title:
             panel.text(8, height - 8, plain(title), va="top", fontweight="bold", fontsize=11)
         note = "t-SNE of the label vectors, with the edges of the tree"
+        if len(rows) < _FEWEST:
+            note = "The tree; too few labels for a map of their vectors"
         if missing:
             note += f"; {missing} name{'s' if missing > 1 else ''} left out for want of room"
         panel.text(8, 5, note, fontsize=8, color=SOFT)
@@ -112,7 +116,7 @@ def project(vectors: FloatArray) -> FloatArray:
     ((8, 2), (2, 2))
     """
     count = len(vectors)
-    if count < 5:
+    if count < _FEWEST:
         # Too few for t-SNE to have neighbours: a row of points.
         return np.column_stack([np.arange(count), np.arange(count) % 2]).astype(np.float64)
     from sklearn.manifold import TSNE

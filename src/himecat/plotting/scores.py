@@ -22,6 +22,8 @@ from himecat.plotting.style import (
     shortened,
 )
 
+# Of a dataset; a longer name would run into the title of the next panel.
+LONGEST_NAME = 40
 # How micro and macro F1 look: filled and hollow, above and below the middle of the line.
 LOOKS = (("micro", COLOURS[0], "o", -0.15), ("macro", COLOURS[1], "D", 0.15))
 
@@ -64,7 +66,7 @@ def draw_scores(runs: Sequence[Run], path: str | os.PathLike[str], *, ours: str 
             ordered = sorted(rows, key=lambda row: -row.mean(first))
             for panel, part in ((left, "leaf"), (right, "overall")):
                 _draw_panel(panel, ordered, part, row_of(rows, ours))
-            left.set_title(f"{plain(dataset)}: leaf", loc="left")
+            left.set_title(f"{plain(shortened(dataset, LONGEST_NAME))}: leaf", loc="left")
             right.set_title("overall", loc="left")
             right.tick_params(labelleft=False)
         _explain(figure, panels[0][0])

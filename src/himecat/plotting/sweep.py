@@ -11,8 +11,8 @@ import numpy as np
 from himecat.errors import UsageError
 from himecat.experiments.results import Run
 from himecat.experiments.summaries import Measure, Sweep, find_sweeps
-from himecat.plotting.scores import LOOKS
-from himecat.plotting.style import INK, check_suffix, house_style, plain, save
+from himecat.plotting.scores import LONGEST_NAME, LOOKS
+from himecat.plotting.style import INK, check_suffix, house_style, plain, save, shortened
 
 
 def draw_sweep(runs: Sequence[Run], path: str | os.PathLike[str], *, parameter: str = "") -> None:
@@ -55,7 +55,7 @@ def draw_sweep(runs: Sequence[Run], path: str | os.PathLike[str], *, parameter: 
         for sweep, (left, right) in zip(sweeps, panels, strict=True):
             for panel, part in ((left, "leaf"), (right, "overall")):
                 _draw_panel(panel, sweep, part)
-            left.set_title(f"{plain(sweep.dataset)}: leaf", loc="left")
+            left.set_title(f"{plain(shortened(sweep.dataset, LONGEST_NAME))}: leaf", loc="left")
             right.set_title("overall", loc="left")
             left.set_ylabel("F1")
             _leave_room(left)
