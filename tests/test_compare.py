@@ -246,3 +246,25 @@ class TestCompare:
         found = compare(conditions, ["tfidf-svm"], ablations=True)
         assert len(found.runs) == 2
         assert "Not one run gave a result: no memory." in found.left_out[-1]
+
+
+class TestLabelMap:
+    def test_it_is_made_once(self, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        conditions = Conditions(letters, draws=1, cache=tmp_path / "kept")
+        first = module.label_map(conditions)
+        with monkeypatch.context() as patch:
+            patch.setattr("himecat.experiments.compare._label_vectors", None)
+            again = module.label_map(conditions)
+        assert first.vectors.shape[0] == len(first.taxonomy)
+        assert (first.vectors == again.vectors).all()
+
+    def test_a_damaged_or_unwritable_file_is_no_error(self, letters: Path, tmp_path: Path) -> None:
+        conditions = Conditions(letters, draws=1, cache=tmp_path / "kept")
+        first = module.label_map(conditions)
+        (file,) = (tmp_path / "kept").iterdir()
+        file.write_bytes(file.read_bytes()[:-7])
+        assert (module.label_map(conditions).vectors == first.vectors).all()
+        assert file.stat().st_size > 7
+        (tmp_path / "file").write_text("")
+        nowhere = Conditions(letters, draws=1, cache=tmp_path / "file" / "kept")
+        assert (module.label_map(nowhere).vectors == first.vectors).all()

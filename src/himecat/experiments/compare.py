@@ -6,10 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from himecat.corpus.dataset import open_dataset
+from himecat.corpus.dataset import Dataset, open_dataset
 from himecat.errors import HimecatError, UsageError
 from himecat.experiments.ablate import ablate
 from himecat.experiments.results import Run
+from himecat.experiments.run_cache import (
+    FloatArray,
+    code_version,
+    dataset_fingerprint,
+    kept_vectors,
+    results_folder,
+)
 from himecat.experiments.runs import Conditions, failures, run_systems
 from himecat.experiments.statistics import DatasetStatistics
 from himecat.experiments.sweep import SWEEPS, sweep
@@ -208,13 +215,28 @@ def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
 
 
 def label_map(conditions: Conditions, progress: Progress | None = None) -> LabelMap:
-    """The label vectors of the published method on draw 0, for the map of the tree."""
-    from himecat.estimator import HiMeCat
-    from himecat.experiments.measure import read_draw
+    """The label vectors of the published method on draw 0, for the map of the tree; kept like results."""
     from himecat.experiments.systems import HimecatPaper
     from himecat.plotting.label_map import LabelMap
 
     dataset = open_dataset(conditions.folder)
+    key = {
+        "dataset": dataset_fingerprint(dataset),
+        "limit": conditions.limit,
+        "per_leaf": None if dataset.first_draw is not None else conditions.per_leaf,
+        "code": code_version(HimecatPaper),
+    }
+    vectors = kept_vectors(
+        results_folder(conditions.cache), "labels", key, lambda: _label_vectors(dataset, conditions, progress)
+    )
+    return LabelMap(vectors, dataset.taxonomy)
+
+
+def _label_vectors(dataset: Dataset, conditions: Conditions, progress: Progress | None) -> FloatArray:
+    from himecat.estimator import HiMeCat
+    from himecat.experiments.measure import read_draw
+    from himecat.experiments.systems import HimecatPaper
+
     read = read_draw(dataset, HimecatPaper(), conditions.drawn(0))
     # The map shows the space; no documents are placed, so the quickest classifier will do.
     model = HiMeCat(
@@ -226,7 +248,7 @@ def label_map(conditions: Conditions, progress: Progress | None = None) -> Label
         allow_empty_leaves=True,
     )
     model.fit(read.corpus, read.labelled, progress=progress)
-    return LabelMap(model.space_.labels, dataset.taxonomy)
+    return model.space_.labels
 
 
 def _reference(names: Sequence[str], against: str | None) -> str:

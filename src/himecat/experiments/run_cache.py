@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 import himecat
 from himecat.baselines.system import System
@@ -21,6 +26,8 @@ from himecat.corpus.encoder_cache import CACHE_VARIABLE
 from himecat.errors import DataError, OutputError
 from himecat.experiments.results import Run
 from himecat.files import write_whole
+
+FloatArray = npt.NDArray[np.floating[Any]]
 
 # What reads, scores and measures, whatever the system.
 _PROTOCOL = "himecat.experiments.measure"
@@ -111,10 +118,43 @@ class RunCache:
     def _path(self, key: Mapping[str, Any], run: Run) -> Path | None:
         if self.folder is None:
             return None
-        digest = hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()[:20]
         # The dataset's name would split what is the same data under two names.
         name = re.sub(r"[^\w.-]+", "_", run.system)
-        return self.folder / f"{name}-{run.draw}-{run.seed}-{digest}.json"
+        return self.folder / f"{name}-{run.draw}-{run.seed}-{_digest(key)}.json"
+
+
+def kept_vectors(
+    folder: Path | None, name: str, key: Mapping[str, Any], make: Callable[[], FloatArray]
+) -> FloatArray:
+    """Vectors that were made before for the same key; else they are made, and kept if that is possible.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.eye(2))
+    ...     print(kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.zeros((2, 2))).tolist())
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if folder is None:
+        return make()
+    path = folder / f"{name}-{_digest(key)}.npy"
+    try:
+        found: FloatArray = np.load(path, allow_pickle=False)
+        return found
+    except (OSError, ValueError, EOFError):
+        found = make()
+    stream = io.BytesIO()
+    np.save(stream, found, allow_pickle=False)
+    # Where it cannot be kept, the runs have said so.
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, stream.getvalue(), "The map of the labels")
+    return found
+
+
+def _digest(key: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()[:20]
 
 
 def results_folder(named: str | os.PathLike[str] | None = None) -> Path | None:
