@@ -245,7 +245,9 @@ def test_documents_labelled_with_inner_categories(himecat: Himecat, place: Path)
     checked = himecat(*command("check")[:-1])
     assert checked.code == 0
     said = " ".join(checked.out.split())
-    assert "1 document labelled with an inner category, which teaches no leaf: science." in said
+    assert (
+        "1 document labelled with an inner category, which counts for the leaves below it: science." in said
+    )
     assert himecat(*command("fit")).code == 0
     # Alone they are not enough.
     for document in documents:
@@ -494,7 +496,11 @@ PREDICTION = '{"id": "arts-0", "path": ["arts"]}\n'
         ('{"id": "arts-0", "path": "arts"}', "out.jsonl line 1: a prediction needs an 'id' and a 'path'"),
         ('{"id": "arts-0", "path": ["law"]}', "out.jsonl line 1: the path law is not in the tree"),
         (PREDICTION * 2, "out.jsonl line 2: the id 'arts-0' was predicted before"),
-        ('{"id": "a-letter", "path": []}', "out.jsonl: the id 'a-letter' is not in dataset/corpus.jsonl"),
+        (
+            '{"id": "a-letter", "path": ["arts"]}',
+            "out.jsonl: the id 'a-letter' is not in dataset/corpus.jsonl",
+        ),
+        ('{"id": "docs.jsonl line 7", "path": []}', "out.jsonl has no prediction to score"),
     ],
 )
 def test_files_that_are_no_predictions(
@@ -641,8 +647,8 @@ def test_places_for_a_model_are_checked_first(
     [
         (".", "The predictions cannot be written to .: it is a folder"),
         ("no/out.jsonl", "The predictions cannot be written to no/out.jsonl: the folder no does not exist."),
-        ("docs.jsonl", "docs.jsonl holds the documents: name another file for the predictions."),
-        ("link.jsonl", "link.jsonl holds the documents"),
+        ("docs.jsonl", "docs.jsonl is read by this command: name another file for the result."),
+        ("link.jsonl", "link.jsonl is read by this command"),
     ],
 )
 def test_places_for_predictions(

@@ -332,8 +332,8 @@ class TestPredict:
         ended = himecat("predict", letters_model, tmp_path / "docs.jsonl", "-o", "-")
         assert [json.loads(line)["id"] for line in ended.out.splitlines()] == ["0", "1"]
         assert (
-            "note: the model knows no word of 1 document, for which all leaves are equally likely."
-            in ended.err
+            "note: the model knows no word of 1 document: what places them is their metadata, or how frequent the "
+            "categories are." in ended.err
         )
 
     def test_an_older_file_is_replaced(
@@ -614,3 +614,41 @@ class TestDemo:
         assert himecat("demo", "-o", folder, "--overwrite", "-q", *TINY).err == ""
         assert (folder / "report.html").read_text() != "old"
         assert [file.name for file in tmp_path.iterdir()] == ["demo"]
+
+
+def test_what_a_command_reads_is_never_written_over(
+    himecat: Himecat, letters: Path, letters_model: Path, tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(letters_model, tmp_path / "model"))
+    documents, tree = tmp_path / "docs.jsonl", tmp_path / "tree.txt"
+    shutil.copy(letters / "corpus.jsonl", documents)
+    shutil.copy(letters / "label_hier.txt", tree)
+    for command in (
+        ["predict", model, documents, "-o", model / "model.json"],
+        ["check", documents, "--taxonomy", tree, "--json", tree],
+        ["explain", model, "--documents", documents, "--json", documents],
+        ["score", documents, letters, "--json", documents],
+    ):
+        before = {file: file.read_bytes() for file in (model / "model.json", documents, tree)}
+        ended = himecat(*command)
+        assert ended.code == 2
+        assert "is read by this command: name another file for the result." in ended.errors[0]
+        assert before == {file: file.read_bytes() for file in before}
+
+
+def test_skipped_documents_are_counted_apart_and_take_no_id(
+    himecat: Himecat, letters: Path, letters_model: Path, tmp_path: Path
+) -> None:
+    lines = (letters / "corpus.jsonl").read_text().splitlines()[:3]
+    twin = json.dumps({"id": json.loads(lines[0])["id"], "text": "another"})
+    (tmp_path / "docs.jsonl").write_text("\n".join([*lines, twin, "{broken"]) + "\n")
+    out = tmp_path / "out.jsonl"
+    ended = himecat("predict", letters_model, tmp_path / "docs.jsonl", "--skip-bad", "-o", out)
+    assert ended.code == 0
+    assert f"Placed 3 documents, skipped 2; the paths are in {out}." in ended.err
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["id"].endswith(end) for one, end in zip(found[3:], ("line 4", "line 5"), strict=True)] == [
+        True
+    ] * 2
+    assert [one["path"] for one in found[3:]] == [[], []]
+    assert himecat("score", out, letters).code == 0

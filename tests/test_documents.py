@@ -253,7 +253,9 @@ def test_only_the_last_ids_are_remembered_where_memory_must_not_grow(between: in
     ]
     problems = Problems()
     documents = list(iter_documents(source, Fields(), problems, remember=4))
-    assert [one.id for one in documents] == [record["id"] for record in source]
+    ids = [record["id"] for record in source]
+    # The second of two is not the one that the id means.
+    assert [one.id for one in documents] == ([*ids[:-1], documents[-1].place] if found else ids)
     assert problems.has_errors is found
 
 

@@ -813,3 +813,55 @@ def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("himecat.classify.registry._registered", {})
     with pytest.raises(DataError, match="model/ needs the classifier 'nearest-centroid': register it with"):
         HiMeCat.load(tmp_path / "model")
+
+
+def test_the_score_counts_labelled_documents_only(fitted: HiMeCat) -> None:
+    labels: list[Any] = [document["labels"] for document in NEW]
+    some = [label if row % 2 else None for row, label in enumerate(labels)]
+    odd = fitted.score(NEW[1::2], labels[1::2])
+    assert fitted.score(NEW, some) == pytest.approx(odd)
+    with pytest.raises(DataError, match="No document has a label to score"):
+        fitted.score(NEW, [None] * len(NEW))
+    with pytest.raises(UsageError, match=f"There are {len(NEW)} documents but 1 labels"):
+        fitted.score(NEW, labels[:1])
+
+
+def test_labels_of_other_libraries() -> None:
+    texts, labels = ["red fox", "old car", "a fox", "the car"], ["animals", "things", None, None]
+    expected = HiMeCat(min_count=1).fit(texts, labels).predict(texts)
+    pandas = pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    times = pandas.Series(["animals", "things", pandas.NaT, pandas.NaT], dtype=object)
+    lists = polars.Series([["animals"], ["things"], None, None])
+    for given in (pandas.Series(labels), times, pyarrow.array(labels), polars.Series(labels), lists):
+        assert HiMeCat(min_count=1).fit(texts, given).predict(texts) == expected
+    with pytest.raises(UsageError, match="The labels are a table: pass one of its columns"):
+        HiMeCat(min_count=1).fit(texts, pandas.DataFrame({"a": labels, "b": labels}))
+
+
+def test_a_category_that_nothing_tells_apart_has_no_words_to_draw() -> None:
+    model = HiMeCat(min_count=1).fit(["a goal", "a goal"], ["s", "p"])
+    with pytest.raises(DataError, match="Nothing in the documents tells s from the other categories"):
+        model.synthesize("s")
+
+
+def test_a_loaded_model_is_fitted_again_as_it_was(tmp_path: Path) -> None:
+    documents = [{"text": "red fox"}, {"text": "old car"}, {"text": "a fox"}, {"text": "the car"}]
+    labels = ["animals/wild", None, None, None]
+    model = HiMeCat(
+        {"animals": ["wild"], "things": ["cars", "empty"]},
+        keywords={"things/cars": "car, old wheel"},
+        allow_empty_leaves=True,
+        min_count=1,
+    ).fit(documents, labels)
+    assert model.keywords_ == {"things/cars": ["car", "old", "wheel"]}
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    assert loaded.keywords == model.keywords_
+    again = loaded.fit(documents, labels)
+    assert (again.predict_proba(documents) == model.predict_proba(documents)).all()
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again" / "model.json").read_bytes() == (
+        tmp_path / "model" / "model.json"
+    ).read_bytes()

@@ -99,3 +99,9 @@ def test_explanations_are_plain_json() -> None:
         "evidence": [{"kind": "word", "name": "cat", "count": 1, "weight": round(2 / 5**0.5, 6)}],
     }
     assert Evidence("word", "cat", 1, 0.5).kind == "word"
+
+
+def test_evidence_for_a_label_that_was_asked_for_names_it() -> None:
+    plain = DocumentExplanation(("a",), (0.9,), [], ("b", "only")).as_dict()
+    assert (plain["path"], plain["label"]) == (["a"], ["b", "only"])
+    assert "label" not in DocumentExplanation(("a",), (0.9,), []).as_dict()

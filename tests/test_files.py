@@ -222,11 +222,20 @@ class TestFolder:
         if empty:
             target.mkdir()
         else:
-            (make_model(target) / "weights").write_text("old")
+            (make_model(target) / "weights.safetensors").write_text("old")
         with whole_folder(target, overwrite=True) as unfinished:
             (unfinished / "model.json").write_text("new")
-            assert contents(target) == ({} if empty else {"model.json": "old", "weights": "old"})
+            assert contents(target) == ({} if empty else {"model.json": "old", "weights.safetensors": "old"})
         assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
+
+    def test_what_somebody_put_beside_a_model_is_not_lost(self, tmp_path: Path) -> None:
+        (make_model(tmp_path / "model") / "notes.txt").write_text("mine")
+        with (
+            pytest.raises(OutputError, match=r"it holds notes\.txt beside the model: take it out"),
+            whole_folder(tmp_path / "model", overwrite=True),
+        ):
+            pass
+        assert contents(tmp_path / "model") == {"model.json": "old", "notes.txt": "mine"}
 
     @pytest.mark.parametrize("error", [OSError(errno.EBUSY, "Device or resource busy"), KeyboardInterrupt()])
     def test_the_old_folder_comes_back_where_the_new_one_cannot_move_in(

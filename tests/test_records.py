@@ -168,6 +168,8 @@ def test_long_csv_fields_are_read(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"id;text\n1;a\n", "separated by semicolons"),
+        (b'"id";"text"\n"1";"a, b"\n', "separated by semicolons"),
+        (b"id\ttext\n1\ta, b\n", "separated by tabs: separate them by commas, or let the name end in .tsv"),
         (b"id,te\xffxt\n1,a\n", "the header row has invalid UTF-8 at byte 6"),
         (b"id,text\n", "there is a header row and no document"),
         (b"\n\n", "the file is empty"),
@@ -486,3 +488,15 @@ def test_slices_of_arrow_tables_with_gaps() -> None:
     wanted = [{name: value for name, value in row.items() if value is not None} for row in rows[100:2900]]
     table = pyarrow.Table.from_pylist(rows).slice(100, 2800)
     assert [record.fields for record in iter_records(table, Problems())] == wanted
+
+
+def test_rows_with_too_few_fields_are_read_and_told_once(tmp_path: Path) -> None:
+    file = tmp_path / "short.csv"
+    file.write_text("id,text,labels\n1,a b,x\n2,c d\n\n3\n")
+    problems = Problems()
+    records = [record.fields for record in iter_records(file, problems)]
+    assert records == [{"id": "1", "text": "a b", "labels": "x"}, {"id": "2", "text": "c d"}, {"id": "3"}]
+    (warning,) = problems.of("warning")
+    assert str(warning).endswith(
+        "2 rows have fewer fields than the header (the first in line 3): what is missing is taken as empty."
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from himecat.corpus.builder import Origin, iter_encoded
 from himecat.corpus.documents import Fields
 from himecat.corpus.encoder import TextEncoder, open_encoder
 from himecat.embedding import JointSpace, Round
-from himecat.errors import UsageError
+from himecat.errors import DataError, UsageError
 from himecat.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.parallel import usable_threads
 from himecat.parameters import Settings
@@ -207,6 +207,7 @@ class HiMeCat(Estimator):
     settings_: Settings
     history_: list[Round]
     problems_: Problems
+    keywords_: dict[str, list[str]] | None
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -253,6 +254,10 @@ class HiMeCat(Estimator):
         )
         self.settings_ = settings
         self.problems_ = material.problems
+        self.keywords_ = None
+        if material.keywords is not None:
+            titles = material.taxonomy.title
+            self.keywords_ = {titles(node): list(words) for node, words in material.keywords.items()}
         self._take(fitted.space, fitted.classifier, fitted.history)
         return self
 
@@ -353,12 +358,19 @@ class HiMeCat(Estimator):
         return self._placer().directions(self.encode(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Leaf micro F1 of the predictions for documents with known labels."""
+        """Leaf micro F1 of the predictions for the documents that have a label."""
         from himecat.metrics import score
 
         taxonomy = self._fitted_taxonomy()
-        truth = np.array([taxonomy.find(label) for label in y], dtype=np.int64)
-        return float(score(taxonomy, truth, self.assign(X).nodes).leaf.micro)
+        labels = reading.labels_as_list(y)
+        rows = [row for row, label in enumerate(labels) if not reading.is_missing(label)]
+        if not rows:
+            raise DataError("No document has a label to score its prediction by.")
+        truth = np.array([taxonomy.find(cast(Any, labels[row])) for row in rows], dtype=np.int64)
+        nodes = self.assign(X).nodes
+        if len(nodes) != len(labels):
+            raise UsageError(f"There are {len(nodes)} documents but {len(labels)} labels.")
+        return float(score(taxonomy, truth, nodes[rows]).leaf.micro)
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10

@@ -64,6 +64,8 @@ class Evidence:
 class DocumentExplanation:
     """Why a document was placed where it was: its path, confidence, and the evidence in it.
 
+    Where it was asked for, the evidence is that for another `label`.
+
     Examples
     --------
     >>> DocumentExplanation(("arts",), (0.8,), [Evidence("word", "paint", 2, 0.31)]).as_dict()["path"]
@@ -73,12 +75,14 @@ class DocumentExplanation:
     path: tuple[str, ...]
     confidence: tuple[float, ...]
     evidence: list[Evidence]
+    label: tuple[str, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
         return {
             "path": list(self.path),
             "confidence": list(self.confidence),
+            **({} if self.label is None else {"label": list(self.label)}),
             "evidence": [
                 {"kind": e.kind, "name": e.name, "count": e.count, "weight": round(e.weight, 6)}
                 for e in self.evidence
@@ -183,6 +187,7 @@ def explain_documents(
             placed.path(row),
             placed.confidences(row),
             explain_row(space, corpus, row, int(placed.nodes[row]) if node is None else node, count, weights),
+            None if node is None else space.taxonomy.path(node),
         )
         for row in range(len(corpus))
     ]

@@ -16,6 +16,9 @@ from himecat.errors import HimecatError, OutputError
 MODEL_FILE = "model.json"
 """The file that tells a model folder from any other folder."""
 
+WEIGHTS_FILE = "weights.safetensors"
+"""The other file of a model folder."""
+
 _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 
 
@@ -159,7 +162,14 @@ def refuse_existing(folder: str | os.PathLike[str], overwrite: bool = False, wha
             raise OutputError(f"{target} is a file, and a folder is to be written: choose another name.")
         elif not overwrite:
             raise OutputError(f"{shown} exists already: choose another name or pass --overwrite.")
-        elif not (target / MODEL_FILE).exists() and any(target.iterdir()):
+        elif (target / MODEL_FILE).exists():
+            # The old folder goes as a whole: what somebody put beside the model would go with it.
+            if others := sorted({found.name for found in target.iterdir()} - {MODEL_FILE, WEIGHTS_FILE}):
+                raise OutputError(
+                    f"{shown} is not overwritten, because it holds {others[0]} beside the model: take it out, or "
+                    "choose another name."
+                )
+        elif any(target.iterdir()):
             raise OutputError(
                 f"{shown} is not overwritten, because it is not a himecat model (it holds no {MODEL_FILE}): "
                 "choose another name."

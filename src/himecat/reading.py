@@ -39,6 +39,7 @@ class Material:
     supervision: Supervision
     problems: Problems
     encoder: TextEncoder | None = None
+    keywords: Mapping[int, tuple[str, ...]] | None = None
 
     @property
     def mean_length(self) -> int:
@@ -109,6 +110,7 @@ def read_material(
         tree = given_tree or _spanned_tree(labels, keywords, place_of, problems)
         supervision = supervise(tree, labels, place_of, problems)
         problems.raise_errors()
+    words: dict[int, tuple[str, ...]] | None = None
     if keywords is not None:
         words = read_keywords(keywords, tree, problems)
         problems.raise_errors()
@@ -129,7 +131,7 @@ def read_material(
         progress.say(f"{problem.severity}: {problem}")
     if problems.hidden("warning"):
         progress.say(f"warning: ... and {problems.hidden('warning')} more.")
-    return Material(corpus, tree, supervision, problems, encoder)
+    return Material(corpus, tree, supervision, problems, encoder, words)
 
 
 def read_new(
@@ -194,8 +196,25 @@ def _place_in_memory(row: int) -> str:
     return f"document {row}"
 
 
+def labels_as_list(y: Any) -> list[object]:
+    """Labels of any container that has one for each document, as Python's own values.
+
+    Examples
+    --------
+    >>> labels_as_list(np.array(["a", "b"], dtype=object))
+    ['a', 'b']
+    """
+    if hasattr(y, "columns"):
+        raise UsageError("The labels are a table: pass one of its columns, with a label for each document.")
+    # Columns of polars and pyarrow give values of their own kinds one by one.
+    for method in ("to_pylist", "to_list"):
+        if hasattr(y, method):
+            return list(getattr(y, method)())
+    return list(y)
+
+
 def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> list[object]:
-    given = list(y)
+    given = labels_as_list(y)
     if len(given) != n_rows + len(skipped):
         raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
     left_out = set(skipped)
@@ -203,16 +222,23 @@ def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> list[object
 
 
 def _labels_by_row(y: Any, n_rows: int) -> dict[int, object]:
-    given = list(y)
+    given = labels_as_list(y)
     if len(given) != n_rows:
         raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
 
-    return {row: label for row, label in enumerate(given) if not _is_missing(label)}
+    return {row: label for row, label in enumerate(given) if not is_missing(label)}
 
 
-def _is_missing(label: object) -> bool:
-    # NaN and NA are what a DataFrame puts where nothing was; pandas need not be imported to know them.
-    if label is None or type(label).__name__ == "NAType":
+def is_missing(label: object) -> bool:
+    """Whether a document is unlabelled.
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(float("nan")), is_missing([]), is_missing("arts")
+    (True, True, True, False)
+    """
+    # NaN, NA and NaT are what a DataFrame puts where nothing was; pandas need not be imported to know them.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(label, (float, np.floating)):
         return bool(np.isnan(label))

@@ -14,7 +14,7 @@ from himecat.classify.seeds import sow
 from himecat.embedding import JointSpace, Round, Trained, count_steps, learn_vectors, space_from
 from himecat.embedding.spectral import occurrences
 from himecat.embedding.views import DocumentViews, Seen, learn_views, unit
-from himecat.errors import UsageError
+from himecat.errors import DataError, UsageError
 from himecat.memory import give_back
 from himecat.parallel import one_blas_thread, run_all
 from himecat.parameters import MIXTURE, Settings
@@ -310,9 +310,16 @@ def example_documents(
         raise UsageError(f"count must be at least 0, not {count}.")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}.")
+    nowhere = np.linalg.norm(space.labels, axis=1) == 0
+    if nowhere[list(space.taxonomy.leaves_under(node))].any() or nowhere[node]:
+        raise DataError(
+            f"Nothing in the documents tells {space.taxonomy.title(node)} from the other categories, so no words "
+            "can be drawn for it."
+        )
+    labels = np.where(nowhere[:, None], np.eye(1, space.labels.shape[1], dtype=np.float32), space.labels)
     made = synthesize(
         space.taxonomy,
-        space.labels,
+        labels,
         space.words,
         beta=count,
         length=length,

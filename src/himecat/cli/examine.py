@@ -77,6 +77,7 @@ def check(
 
     Example: `himecat check papers.jsonl --taxonomy tree.yaml --metadata authors,tags`
     """
+    o.refuse_inputs(json, documents, taxonomy, keywords)
     from himecat.corpus.check import check as look_over
     from himecat.corpus.documents import Fields
 
@@ -129,6 +130,7 @@ def explain(
     from himecat.estimator import HiMeCat
     from himecat.explain import LabelExplanation
 
+    o.refuse_inputs(json, documents, model)
     fitted = HiMeCat.load(model)
     # Encoded here, because the explanations do not tell the ids.
     corpus = None if documents is None else fitted.encode(documents)
@@ -178,6 +180,8 @@ def _show_documents(plain: list[dict[str, Any]]) -> None:
             for found in one["evidence"]
         ]
         evidence = ", ".join(listed) or "nothing in it speaks for this category"
+        if "label" in one:
+            evidence = printable(f"for {'/'.join(one['label'])}: {evidence}")
         console.print(Padding(Text(evidence), (0, 0, 0, 2)))
 
 
@@ -187,7 +191,13 @@ def synthesize(
     count: Annotated[
         int,
         typer.Option(
-            "--count", "-n", min=1, metavar="N", help="How many documents.", rich_help_panel=o.OUTPUT
+            "--count",
+            "-n",
+            min=1,
+            max=10_000,
+            metavar="N",
+            help="How many documents.",
+            rich_help_panel=o.OUTPUT,
         ),
     ] = 5,
     seed: Annotated[

@@ -261,6 +261,25 @@ def as_json(result: Any) -> str:
     return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
 
 
+def refuse_inputs(output: Path | None, *inputs: Path | None) -> None:
+    """Say that a result would take the place of something that the command reads.
+
+    A folder stands for the files in it.
+
+    Examples
+    --------
+    >>> refuse_inputs(Path("found.json"), Path("documents.jsonl"), None)
+    """
+    if output is None or not output.exists():
+        return
+    for one in inputs:
+        if one is None or not one.exists():
+            continue
+        read = list(one.iterdir()) if one.is_dir() else [one]
+        if any(output.samefile(file) for file in read if file.exists()):
+            raise UsageError(f"{output} is read by this command: name another file for the result.")
+
+
 def write_json(target: Path, result: Any) -> None:
     """Write a result to a file, whole or not at all, or to standard output."""
     if str(target) == STDOUT:

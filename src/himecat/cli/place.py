@@ -10,7 +10,6 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names, write_json
-from himecat.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,8 +63,7 @@ def predict(
     from himecat.files import whole_file
     from himecat.progress import Progress
 
-    if output.exists() and documents.exists() and output.samefile(documents):
-        raise UsageError(f"{output} holds the documents: name another file for the predictions.")
+    o.refuse_inputs(output, documents, model)
     progress = Progress(quiet=quiet)
     fitted = HiMeCat.load(model)
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
@@ -80,32 +78,36 @@ def predict(
 
     ends: dict[int, tuple[str, str, int]] = {}
 
-    def run(stream: TextIO) -> tuple[int, int]:
-        placed_documents = unknown = 0
+    def run(stream: TextIO) -> tuple[int, int, int]:
+        placed_documents = skipped = unknown = 0
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
             stream.writelines(_predictions(origins, placed, ends))
             empty = corpus.tokens.lengths == 0
             unknown += sum(origins[row].usable for row in np.flatnonzero(empty).tolist())
-            placed_documents += len(origins)
+            usable = sum(origin.usable for origin in origins)
+            placed_documents += usable
+            skipped += len(origins) - usable
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
-        return placed_documents, unknown
+        return placed_documents, skipped, unknown
 
     if str(output) == o.STDOUT:
-        count, unknown = run(sys.stdout)
+        count, skipped, unknown = run(sys.stdout)
     else:
         with whole_file(output, what="The predictions") as stream:
-            count, unknown = run(stream)
+            count, skipped, unknown = run(stream)
     for problem in problems:
         progress.say(f"{problem.severity if problem.severity != 'error' else 'skipped'}: {problem}")
     if problems.hidden("error"):
         progress.say(f"skipped: ... and {problems.hidden('error')} more.")
     if unknown:
         progress.say(
-            f"note: the model knows no word of {counted(unknown)}, for which all leaves are equally likely."
+            f"note: the model knows no word of {counted(unknown)}: what places them is their metadata, or how "
+            "frequent the categories are."
         )
     where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
-    progress.say(f"Placed {counted(count)}{where}.")
+    left_out = f", skipped {skipped:,}" if skipped else ""
+    progress.say(f"Placed {counted(count)}{left_out}{where}.")
 
 
 def _predictions(
@@ -160,6 +162,8 @@ def score(
     """
     from himecat.corpus.documents import Fields
     from himecat.experiments.scoring import score_predictions
+
+    o.refuse_inputs(json, predictions, dataset)
     from himecat.progress import Progress
 
     found, missing = score_predictions(

@@ -333,7 +333,7 @@ def _check_labels(
     at_inner = sum(counts[node] for node in inner)
     if inner:
         stopping = f"{_documents(at_inner)} labelled with an inner category"
-        problems.warning(place, f"{stopping}, which teaches no leaf: {_named(tree, inner)}.")
+        problems.note(place, f"{stopping}, which counts for the leaves below it: {_named(tree, inner)}.")
     return replace(
         report,
         labelled=len(labelled),

@@ -133,6 +133,8 @@ class Checks:
         name, clash = self.ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
+            # Of two documents with one id, the second is not the one that the id means.
+            name = record.place
         text = _text(found, ("text",) if record.plain else fields.text, wrong)
         metadata = _metadata(record, found, fields.metadata, wrong)
         if wrong:

@@ -184,7 +184,7 @@ def portions(stream: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 class CheckedLines:
-    """Lines of a text stream that remember where the first byte that is not UTF-8 stood.
+    """Lines of a text stream that remember the first one, and where the first byte that is not UTF-8 stood.
 
     Examples
     --------
@@ -196,6 +196,7 @@ class CheckedLines:
     def __init__(self, stream: io.BufferedReader) -> None:
         self._lines = enumerate(io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline=""), start=1)
         self.damage = ""
+        self.first = ""
 
     def __iter__(self) -> Iterator[str]:
         for number, line in self._lines:
@@ -203,4 +204,6 @@ class CheckedLines:
                 position = len(line[: bad.start()].encode("utf-8", "surrogateescape")) + 1
                 byte = f"0x{ord(bad[0]) - 0xDC00:02x}"
                 self.damage = f"invalid UTF-8 at byte {position} of line {number} ({byte})"
+            if number == 1:
+                self.first = line
             yield line

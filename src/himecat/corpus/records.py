@@ -9,6 +9,7 @@ import io
 import json
 import os
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias, TypeVar, overload
@@ -324,6 +325,7 @@ def _csv_records(
     # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
+    short = array("q")
     empty = True
     while True:
         line, lines.damage = rows.line_num + 1, ""
@@ -338,6 +340,8 @@ def _csv_records(
             row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
         if lines.damage:
             wrong = f"{lines.damage}: save the file as UTF-8."
+        if not header and (separator := _other_separator(lines.first, delimiter)):
+            raise BrokenFile(separator)
         if wrong and not header:
             raise BrokenFile(f"the header row has {wrong}")
         if not row and not wrong:
@@ -345,8 +349,6 @@ def _csv_records(
         if not header:
             header = [name.strip() for name in row]
             check_names(place, header)
-            if len(header) == 1 and ";" in header[0]:
-                raise BrokenFile("the columns are separated by semicolons: separate them by commas.")
             continue
         if len(row) > len(header) and not wrong:
             separator = "a comma" if delimiter == "," else "a tab"
@@ -355,10 +357,29 @@ def _csv_records(
             )
         if wrong:
             problems.error(place, wrong)
+        elif len(row) < len(header):
+            short.append(line)
         empty = False
         yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
+    if short:
+        rows_are = "one row has" if len(short) == 1 else f"{len(short):,} rows have"
+        first = f"line {short[0]}" if len(short) == 1 else f"the first in line {short[0]}"
+        problems.warning(
+            path, f"{rows_are} fewer fields than the header ({first}): what is missing is taken as empty."
+        )
     if header and empty:
         raise BrokenFile("the file is empty: there is a header row and no document below it.")
+
+
+def _other_separator(first: str, delimiter: str) -> str:
+    """What to say where a header row without the delimiter has another one; nothing where it has none."""
+    if delimiter in first:
+        return ""
+    if "\t" in first:
+        return "the columns are separated by tabs: separate them by commas, or let the name end in .tsv."
+    if ";" in first:
+        return "the columns are separated by semicolons: separate them by commas."
+    return ""
 
 
 def _parquet_records(

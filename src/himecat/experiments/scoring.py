@@ -66,7 +66,8 @@ def score_predictions(
     truth = true_nodes(dataset, loaded)
     assigned = read_predictions(predictions, dataset.taxonomy)
     known = set(loaded.corpus.ids)
-    strange = [name for name in assigned if name not in known]
+    # A document that could not be read has a place instead of an id, and an empty path.
+    strange = [name for name, node in assigned.items() if node and name not in known]
     if strange:
         raise DataError(f"{os.fspath(predictions)}: the id {strange[0]!r} is not in {dataset.documents}.")
     wanted = np.ones(len(truth), dtype=np.bool_)

@@ -9,11 +9,10 @@ from typing import Any
 
 from himecat import __version__
 from himecat.errors import ModelFolderError
-from himecat.files import MODEL_FILE
+from himecat.files import MODEL_FILE, WEIGHTS_FILE
 
 FORMAT = "himecat-model"
 VERSION = 3
-WEIGHTS_FILE = "weights.safetensors"
 HEADER_KEYS = ("format", "version", "himecat", "weights")
 
 __all__ = [

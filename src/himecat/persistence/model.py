@@ -35,6 +35,7 @@ _KEPT = (
     "preset",
     "min_confidence",
     "random_state",
+    "allow_empty_leaves",
 )
 _KEYS = (
     "parameters",
@@ -74,7 +75,7 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
         )
         arrays.update({f"classifier/{node}/{key}": value for key, value in weights.items()})
     document = {
-        "parameters": {name: _plain(getattr(model, name)) for name in _KEPT},
+        "parameters": {name: _plain(getattr(model, name)) for name in _KEPT} | {"keywords": model.keywords_},
         "settings": model.settings_.as_dict(),
         "tokenizer": TOKENIZER_NAME,
         "taxonomy": {"names": list(space.taxonomy.names), "parents": list(space.taxonomy.parents)},
@@ -155,6 +156,7 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
     model = kind(taxonomy=taxonomy, **document["parameters"], **hyperparameters)
     model.settings_ = resolve(None, hyperparameters)
     model.problems_ = Problems()
+    model.keywords_ = model.keywords
     space = _space(taxonomy, document, arrays)
     history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
     if "fused" in document:
