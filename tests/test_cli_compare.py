@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from conftest import Himecat
+from himecat.cli.compare_output import Outputs
+from himecat.errors import OutputError
 from himecat.experiments.results import Run
 from himecat.experiments.runs import Conditions
 from himecat.experiments.systems import Choice
@@ -203,6 +205,8 @@ class TestCompare:
         quiet = himecat("compare", letters, notes, "--systems=tfidf-svm", "--report", page, "-q")
         assert reason in quiet.err
         assert reason in page.read_text()
+        assert "notes: the tree" in page.read_text()
+        assert "letters: the tree" not in page.read_text()
         alone = himecat("compare", letters, "--systems=tfidf-svm")
         assert alone.code != 0
         assert "there was no time" in alone.errors[-1]
@@ -313,3 +317,12 @@ def test_an_interrupted_comparison_keeps_what_is_done(letters: Path, own: Path, 
     assert err.splitlines()[-1] == "himecat: interrupted; nothing was left half-written."
     assert [file.name.partition("-")[0] for file in (tmp_path / "kept").iterdir()] == ["quick"]
     assert not (tmp_path / "found.json").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX systems")
+def test_a_pipe_may_stand_where_no_file_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    Outputs(json=tmp_path / "pipe").check()
+    with pytest.raises(OutputError, match="nothing can be written to"):
+        Outputs(json=tmp_path / "file.json").check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -362,15 +362,12 @@ class HiMeCat(Estimator):
         from himecat.metrics import score
 
         taxonomy = self._fitted_taxonomy()
-        labels = reading.labels_as_list(y)
-        rows = [row for row, label in enumerate(labels) if not reading.is_missing(label)]
-        if not rows:
-            raise DataError("No document has a label to score its prediction by.")
-        truth = np.array([taxonomy.find(cast(Any, labels[row])) for row in rows], dtype=np.int64)
         nodes = self.assign(X).nodes
-        if len(nodes) != len(labels):
-            raise UsageError(f"There are {len(nodes)} documents but {len(labels)} labels.")
-        return float(score(taxonomy, truth, nodes[rows]).leaf.micro)
+        labels = reading.labels_by_row(y, len(nodes))
+        if not labels:
+            raise DataError("No document has a label to score its prediction by.")
+        truth = np.array([taxonomy.find(label) for label in labels.values()], dtype=np.int64)
+        return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10

@@ -101,7 +101,7 @@ def read_material(
         _check_supervision(supervision, len(corpus), tree)
     else:
         if y is not None:
-            labels = _labels_by_row(y, len(corpus))
+            labels = labels_by_row(y, len(corpus))
         if not labels and not keywords:
             raise DataError(
                 f"No document carries labels in the field {fields.labels!r}: label about five documents of "
@@ -196,14 +196,8 @@ def _place_in_memory(row: int) -> str:
     return f"document {row}"
 
 
-def labels_as_list(y: Any) -> list[object]:
-    """Labels of any container that has one for each document, as Python's own values.
-
-    Examples
-    --------
-    >>> labels_as_list(np.array(["a", "b"], dtype=object))
-    ['a', 'b']
-    """
+def _as_list(y: Any) -> list[object]:
+    """Labels of any container that has one for each document, as Python's own values."""
     if hasattr(y, "columns"):
         raise UsageError("The labels are a table: pass one of its columns, with a label for each document.")
     # Columns of polars and pyarrow give values of their own kinds one by one.
@@ -214,29 +208,29 @@ def labels_as_list(y: Any) -> list[object]:
 
 
 def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> list[object]:
-    given = labels_as_list(y)
+    given = _as_list(y)
     if len(given) != n_rows + len(skipped):
         raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
     left_out = set(skipped)
     return [label for position, label in enumerate(given) if position not in left_out]
 
 
-def _labels_by_row(y: Any, n_rows: int) -> dict[int, object]:
-    given = labels_as_list(y)
-    if len(given) != n_rows:
-        raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
-
-    return {row: label for row, label in enumerate(given) if not is_missing(label)}
-
-
-def is_missing(label: object) -> bool:
-    """Whether a document is unlabelled.
+def labels_by_row(y: Any, n_rows: int) -> dict[int, Any]:
+    """The labels of the documents that have one, by their row.
 
     Examples
     --------
-    >>> is_missing(None), is_missing(float("nan")), is_missing([]), is_missing("arts")
-    (True, True, True, False)
+    >>> labels_by_row(["arts", None, float("nan"), [], ["arts", "opera"]], 5)
+    {0: 'arts', 4: ['arts', 'opera']}
     """
+    given = _as_list(y)
+    if len(given) != n_rows:
+        raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
+
+    return {row: label for row, label in enumerate(given) if not _is_missing(label)}
+
+
+def _is_missing(label: object) -> bool:
     # NaN, NA and NaT are what a DataFrame puts where nothing was; pandas need not be imported to know them.
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True

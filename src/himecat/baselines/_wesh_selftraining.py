@@ -77,6 +77,8 @@ def blocked(taxonomy: Taxonomy, found: FloatArray, classes: list[int], level: in
     return stops
 
 
+# Matrix products on several threads would add up in another order than on one.
+@one_blas_thread()
 def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSHClassSettings) -> Rows:
     """Train the ensemble on what it is sure of, from the first level down.
 
@@ -98,12 +100,6 @@ def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSH
     >>> self_train(task, Ensemble(tree, np.eye(2, dtype="f4")), corpus.tokens, WeSHClassSettings()).tolist()
     [0, 0]
     """
-    # Matrix products on several threads would add up in another order than on one.
-    with one_blas_thread():
-        return _self_train(task, ensemble, documents, settings)
-
-
-def _self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSHClassSettings) -> Rows:
     stops = np.zeros(len(documents), dtype=np.int64)
     order = np.random.default_rng([task.seed, 2]).permutation(np.flatnonzero(documents.lengths > 0))
     for level in range(task.taxonomy.depth):

@@ -53,9 +53,11 @@ class Outputs:
                 raise OutputError(f"{path} cannot be written: the folder {path.parent} does not exist.")
             if path.is_dir() and path != self.figures:
                 raise OutputError(f"{path} cannot be written: it is a folder, name a file in it.")
-            # A file is written beside the old one and then takes its place, so the folder counts.
+            # A file is written beside the old one and then takes its place, so the folder counts; a pipe is not.
             folder = path if path.is_dir() else path.parent
-            if not os.access(folder, os.W_OK | os.X_OK):
+            if (path.is_file() or path.is_dir() or not path.exists()) and not os.access(
+                folder, os.W_OK | os.X_OK
+            ):
                 raise OutputError(f"{path} cannot be written: nothing can be written to {folder.absolute()}.")
         if self.figures is not None:
             if self.figures.exists() and not self.figures.is_dir():
@@ -84,7 +86,7 @@ def write_outputs(
         _write(outputs.json, as_json(_with_conditions(found, conditions[0])), "The result")
     if outputs.report is None and outputs.figures is None:
         return
-    labels = _label_maps(conditions, progress) if found.runs else {}
+    labels = _label_maps(found, conditions, progress) if found.runs else {}
     if outputs.report is not None:
         from himecat.experiments.comparison_page import write_comparison
 
@@ -118,18 +120,23 @@ def _with_conditions(found: Comparison, conditions: Conditions) -> dict[str, Any
     return {"conditions": shared, **found.as_dict()}
 
 
-def _label_maps(conditions: Sequence[Conditions], progress: Progress) -> dict[str, LabelMap]:
-    """The map of each dataset, by its name; one that cannot be made is left out with a sentence."""
+def _label_maps(
+    found: Comparison, conditions: Sequence[Conditions], progress: Progress
+) -> dict[str, LabelMap]:
+    """The map of each dataset that gave results, by its name; one that cannot be made is left out with a sentence."""
     from himecat.corpus.dataset import open_dataset
     from himecat.experiments.compare import label_map
 
-    found = {}
+    shown = {one.name for one in found.statistics}
+    maps = {}
     for one in conditions:
         try:
-            found[open_dataset(one.folder).name] = label_map(one, progress)
+            name = open_dataset(one.folder).name
+            if name in shown:
+                maps[name] = label_map(one, progress)
         except HimecatError as error:
             progress.say(f"note: there is no map of the labels. {error}")
-    return found
+    return maps
 
 
 def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> None:

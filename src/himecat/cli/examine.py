@@ -181,7 +181,7 @@ def _show_documents(plain: list[dict[str, Any]]) -> None:
         ]
         evidence = ", ".join(listed) or "nothing in it speaks for this category"
         if "label" in one:
-            evidence = printable(f"for {'/'.join(one['label'])}: {evidence}")
+            evidence = f"for {printable('/'.join(one['label']))}: {evidence}"
         console.print(Padding(Text(evidence), (0, 0, 0, 2)))
 
 

@@ -64,6 +64,7 @@ class Dataset:
     @property
     def name(self) -> str:
         """What tables call it: the name of its folder."""
+        # A folder given as "." has no name of its own.
         return self.folder.resolve().name
 
 

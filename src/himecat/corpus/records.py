@@ -9,7 +9,6 @@ import io
 import json
 import os
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias, TypeVar, overload
@@ -325,7 +324,7 @@ def _csv_records(
     # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
-    short = array("q")
+    short = first_short = 0
     empty = True
     while True:
         line, lines.damage = rows.line_num + 1, ""
@@ -358,14 +357,16 @@ def _csv_records(
         if wrong:
             problems.error(place, wrong)
         elif len(row) < len(header):
-            short.append(line)
+            short += 1
+            first_short = first_short or line
         empty = False
         yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
     if short:
-        rows_are = "one row has" if len(short) == 1 else f"{len(short):,} rows have"
-        first = f"line {short[0]}" if len(short) == 1 else f"the first in line {short[0]}"
+        rows_are = "one row has" if short == 1 else f"{short:,} rows have"
         problems.warning(
-            path, f"{rows_are} fewer fields than the header ({first}): what is missing is taken as empty."
+            path,
+            f"{rows_are} fewer fields than the header (the first in line {first_short}): what is missing is taken "
+            "as empty.",
         )
     if header and empty:
         raise BrokenFile("the file is empty: there is a header row and no document below it.")

@@ -150,7 +150,7 @@ def measure(
     scores = score(dataset.taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
     return Run(
-        dataset=dataset.folder.resolve().name,
+        dataset=dataset.name,
         system=system.name,
         title=system.title,
         parameters=dict(parameters or {}),

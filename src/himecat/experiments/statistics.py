@@ -98,7 +98,6 @@ class DatasetStatistics:
         corpus, tree = loaded.corpus, dataset.taxonomy
         drawn = dataset.first_draw
         return cls(
-            # A folder given as "." has no name of its own.
             name=dataset.name,
             documents=len(corpus),
             labelled=None if drawn is None else sum(len(rows) for rows in drawn.values()),
