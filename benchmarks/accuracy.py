@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from himecat.corpus.encoder_cache import CACHE_VARIABLE
+from himecat.compare.protocol.evaluate import DrawResult, evaluate, spread
 from himecat.errors import HimecatError
-from himecat.experiments.evaluate import DrawResult, evaluate, spread
+from himecat.views.encoder_cache import CACHE_VARIABLE
 
 # Title of the row -> constructor arguments of HiMeCat.
 ABLATIONS: dict[str, dict[str, Any]] = {
@@ -89,9 +89,9 @@ def systems(encoder: str | None, ablations: bool) -> list[System]:
 
 def run_peer(folder: str, number: int, peer: str, encoder: str | None) -> DrawResult:
     """Fit a peer on one draw of the labelled documents and score the rest, in this process."""
-    from himecat.baselines.registry import built_in_systems
-    from himecat.experiments.measure import Draw
-    from himecat.experiments.measure import measure as run_system
+    from himecat.compare.protocol.measure import Draw
+    from himecat.compare.protocol.measure import measure as run_system
+    from himecat.compare.systems.registry import built_in_systems
 
     run = run_system(folder, built_in_systems()[peer](), Draw(number), encoder=encoder)
     return DrawResult(number, run.leaf, run.overall, run.seconds, run.cpu_seconds, run.peak_rss_mb)
@@ -99,10 +99,10 @@ def run_peer(folder: str, number: int, peer: str, encoder: str | None) -> DrawRe
 
 def fill_cache(folder: str, encoder: str) -> float:
     """Compute the vectors of a corpus that are not known yet; give the CPU-seconds it took."""
-    from himecat.corpus.builder import load_corpus
-    from himecat.corpus.dataset import open_dataset
-    from himecat.corpus.documents import Fields
-    from himecat.corpus.encoder import open_encoder
+    from himecat.input.builder import load_corpus
+    from himecat.input.dataset import open_dataset
+    from himecat.input.documents import Fields
+    from himecat.views.encoder import open_encoder
 
     load_corpus(open_dataset(folder).documents, Fields(), encoder=open_encoder(encoder))
     return time.process_time()

@@ -26,21 +26,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classify import TopDownClassifier, TrainingSet, training_set
-from himecat.classify.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.columns import Corpus, Ragged, Supervision
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.embedding.space import space_from
-from himecat.embedding.train import learn_vectors
-from himecat.experiments.evaluate import _peak_mb
-from himecat.parallel import run_all
-from himecat.parameters import resolve
-from himecat.relations import relate
+from himecat.compare.protocol.evaluate import _peak_mb
+from himecat.input.builder import load_corpus
+from himecat.input.corpus import Corpus, Ragged, Supervision
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import resolve
+from himecat.paper.flat_classifier import TrainingSet
+from himecat.paper.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
+from himecat.paper.pairs import relate
+from himecat.paper.sampled_space import learn_vectors
+from himecat.paper.synthesis import synthesize
+from himecat.paper.topdown import TopDownClassifier, training_set
+from himecat.runtime.threads import run_all
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
-from himecat.synthesis import synthesize
+from himecat.views.space import space_from
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 PAPER = resolve("paper", {})
@@ -158,7 +159,7 @@ def train_plain(work: Work, node: int, most: int | None = None) -> list[float]:
     """One epoch, or only the first steps of it; gives the losses."""
     import torch
 
-    from himecat.classify._plain import plain_copy
+    from himecat.paper._plain import plain_copy
 
     training, rng = work.training[node], np.random.default_rng(node)
     network = plain_copy(new_network(work, node), torch.from_numpy(work.words))
@@ -181,7 +182,7 @@ def train_plain(work: Work, node: int, most: int | None = None) -> list[float]:
 def place_plain(work: Work, node: int) -> npt.NDArray[np.float32]:
     import torch
 
-    from himecat.classify._plain import plain_copy
+    from himecat.paper._plain import plain_copy
 
     network = plain_copy(new_network(work, node), torch.from_numpy(work.words))
     found = []
@@ -219,7 +220,7 @@ def agree(work: Work, steps: int = 8) -> Figures:
     """
     import torch
 
-    from himecat.classify._plain import filters_by_width, plain_copy
+    from himecat.paper._plain import filters_by_width, plain_copy
 
     torch.set_num_threads(1)
     far = {"loss": 0.0, "gradient": 0.0, "probability": 0.0}

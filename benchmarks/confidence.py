@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from himecat import HiMeCat
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
 
 BOUNDS = (0.5, 0.7, 0.8, 0.9, 0.95)
 

@@ -5,7 +5,7 @@
 Default settings, 2 threads, five labelled documents per leaf: the files that `fit` gets hold no other labels. Every
 command is a process of its own, and its wall time, CPU-seconds and peak memory are those of the whole process:
 imports, reading and writing are in them. Kernels are compiled by a first run that is told apart. The peer is
-`himecat.baselines.tfidf_svm`, which reads the same file and writes the same kind of predictions. `predict` is then
+`himecat.compare.systems.tfidf_svm`, which reads the same file and writes the same predictions. `predict` is then
 watched on a long file of documents, beside scikit-learn's TfidfVectorizer and LinearSVC.
 """
 
@@ -75,9 +75,9 @@ def prepare(dataset_folder: str, into: str, count: str) -> None:
 
     import orjson
 
-    from himecat.corpus.dataset import open_dataset
-    from himecat.corpus.problems import Problems
-    from himecat.corpus.records import iter_records
+    from himecat.input.dataset import open_dataset
+    from himecat.input.problems import Problems
+    from himecat.input.records import iter_records
 
     dataset = open_dataset(dataset_folder)
     assert dataset.first_draw is not None, f"{dataset_folder} has no doc_id.txt"
@@ -106,12 +106,12 @@ def peer(folder: str, output: str) -> None:
     """Fit TF-IDF with a linear SVM and place all documents."""
     import orjson
 
-    from himecat.baselines import tfidf_svm
-    from himecat.corpus.builder import load_corpus
-    from himecat.corpus.documents import Fields
-    from himecat.corpus.labels import supervise
-    from himecat.corpus.problems import Problems
-    from himecat.corpus.taxonomy_readers import read_taxonomy
+    from himecat.compare.systems.tfidf_svm import tfidf_svm
+    from himecat.input.builder import load_corpus
+    from himecat.input.documents import Fields
+    from himecat.input.labels import supervise
+    from himecat.input.problems import Problems
+    from himecat.input.taxonomy.readers import read_taxonomy
 
     pile = Pile(folder)
     tree = read_taxonomy(pile.tree)

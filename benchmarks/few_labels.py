@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from himecat.compare.protocol.evaluate import evaluate, spread
 from himecat.errors import HimecatError
-from himecat.experiments.evaluate import evaluate, spread
 
 COUNTS = (1, 2, 3, 5, 10, 20)
 

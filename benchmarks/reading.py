@@ -31,8 +31,8 @@ WORDS = r"[a-z0-9]+(?:-[a-z0-9]+){0,3}"
 def records(limit: int | None) -> Iterator[dict[str, Any]]:
     """Documents of arxiv-large, or drawn ones where it is absent."""
     if DATA.exists():
-        from himecat.corpus.problems import Problems
-        from himecat.corpus.records import iter_records
+        from himecat.input.problems import Problems
+        from himecat.input.records import iter_records
 
         for number, record in enumerate(iter_records(DATA, Problems())):
             if number == limit:
@@ -81,8 +81,8 @@ def texts_of(folder: Path) -> list[str]:
 
 
 def _ours(texts: list[str]) -> Callable[[], int]:
-    from himecat.corpus.builder import _ranked
-    from himecat.corpus.word_numbers import WordNumbers, WordRows
+    from himecat.input.builder import _ranked
+    from himecat.input.vocabulary import WordNumbers, WordRows
 
     def work() -> int:
         numbers = WordNumbers(grows=True)
@@ -117,8 +117,8 @@ def peak_mb() -> float:
 
 def measure_here(what: str, folder: Path) -> dict[str, Any]:
     """One measurement, in this process."""
-    from himecat.corpus.builder import read_corpus
-    from himecat.corpus.word_numbers import WordNumbers
+    from himecat.input.builder import read_corpus
+    from himecat.input.vocabulary import WordNumbers
 
     WordNumbers(compile_from=0).rows(["a"])
     if what in ("jsonl", "parquet"):
@@ -150,8 +150,8 @@ def measure(what: str, folder: Path) -> dict[str, Any]:
 
 def check(folder: Path) -> None:
     """Both files give the same corpus, and its words are those of the plain tokenizer."""
-    from himecat.corpus.builder import read_corpus
-    from himecat.corpus.tokenizer import tokenize
+    from himecat.input.builder import read_corpus
+    from himecat.input.tokenizer import tokenize
 
     corpora = [read_corpus(folder / f"corpus.{kind}") for kind in ("jsonl", "parquet")]
     first, second = corpora

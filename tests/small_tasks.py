@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import System, Task
-from himecat.metrics import score
+from himecat.compare.systems.system import System, Task
+from himecat.evaluation.metrics import score
 from himecat.samples import METADATA, sample_documents, sample_split
 
 # Paths of a tree, and the leaves of the first documents.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from himecat.ahead import one_ahead
+from himecat.runtime.prefetch import one_ahead
 
 
 @pytest.mark.parametrize("beside", [False, True])

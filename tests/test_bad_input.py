@@ -695,11 +695,11 @@ class TestFullDisk:
     def test_evaluate(
         self, himecat: Himecat, letters: Path, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from himecat.experiments import DrawResult
+        from himecat.compare.protocol.evaluate import DrawResult
 
         scores = {"micro": 0.5, "macro": 0.5}
         draw = DrawResult(0, scores, scores, 1.0, 1.0, 1.0)
-        monkeypatch.setattr("himecat.experiments.evaluate", lambda *_, **__: [draw])
+        monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", lambda *_, **__: [draw])
         refuses(
             himecat,
             place,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, read_corpus
-from himecat.baselines import Task
-from himecat.baselines._transformer import Transformer, apply_to_all, fine_tune
-from himecat.baselines.bert import Bert
+from himecat.compare.systems._transformer import Transformer, apply_to_all, fine_tune
+from himecat.compare.systems.bert import Bert
+from himecat.compare.systems.system import Task
 from himecat.errors import UsageError
-from himecat.progress import silent
+from himecat.runtime.progress import silent
 from tiny_transformer import (
     JAZZ,
     MINILM,

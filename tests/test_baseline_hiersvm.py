@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task
-from himecat.baselines.hiersvm import HierSvm, labelled_below, walk_down
+from himecat.compare.systems.hiersvm import HierSvm, labelled_below, walk_down
+from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
-from himecat.metrics import score
+from himecat.evaluation.metrics import score
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = Taxonomy.from_paths(

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines._higit_documents import disjoint, enrich, pseudo_documents, write_documents
-from himecat.baselines._higit_network import Star, star_network
-from himecat.baselines._hin import embed_network
-from himecat.baselines.higitclass import HiGitClass
-from himecat.baselines.system import Task
-from himecat.corpus import Ragged
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.columns import Vocabulary
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
+from himecat.compare.systems._higit_documents import disjoint, enrich, pseudo_documents, write_documents
+from himecat.compare.systems._higit_network import Star, star_network
+from himecat.compare.systems._hin import embed_network
+from himecat.compare.systems.higitclass import HiGitClass
+from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.corpus import Ragged, Vocabulary
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
 
 # Enough to learn something from a small corpus, and no more.
 SMALL = HiGitClass(dimension=24, samples=1_000_000, beta=40, epochs=40)

@@ -9,17 +9,16 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines._hin import Edges, embed_network
-from himecat.baselines._hin_kernels import walk_edges
-from himecat.baselines._metacat_network import WINDOW, generative_network
-from himecat.baselines.metacat import MetaCat
-from himecat.baselines.system import Task
-from himecat.corpus import Corpus, Ragged
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.columns import Vocabulary
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
+from himecat.compare.systems._hin import Edges, embed_network
+from himecat.compare.systems._metacat_network import WINDOW, generative_network
+from himecat.compare.systems.metacat import MetaCat
+from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.corpus import Corpus, Ragged, Vocabulary
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.kernels.network_embedding import walk_edges
 
 ROW = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 # Enough to learn something from a small corpus, and no more.

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines._graph import Graph, build_graph
-from himecat.baselines.system import with_metadata_words
+from himecat.compare.systems._graph import Graph, build_graph
+from himecat.compare.systems.system import with_metadata_words
 from himecat.errors import UsageError
 from small_tasks import ODD_TREES, check_on_letters, check_on_odd_tree
 
 pytest.importorskip("torch")
 
-from himecat.baselines.metapath2vec import Metapath2vec, Walks, node_vectors, pairs_on
+from himecat.compare.systems.metapath2vec import Metapath2vec, Walks, node_vectors, pairs_on
 
 TREE = Taxonomy.from_paths([("arts", "music"), ("arts", "film"), ("sport",)])
 MUSIC, SPORT = TREE.find("music"), TREE.find("sport")

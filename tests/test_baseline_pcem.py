@@ -10,10 +10,11 @@ from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task, pcem
-from himecat.baselines.pcem import PathModel, Pcem, learn_paths, path_scores, word_counts
+from himecat.compare.systems import pcem
+from himecat.compare.systems.pcem import PathModel, Pcem, learn_paths, path_scores, word_counts
+from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
-from himecat.metrics import score
+from himecat.evaluation.metrics import score
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = Taxonomy.from_paths(

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines._graph import Graph, build_graph
+from himecat.compare.systems._graph import Graph, build_graph
 from himecat.errors import UsageError
 from small_tasks import ODD_TREES, check_on_letters, check_on_odd_tree
 
 pytest.importorskip("torch")
 
-from himecat.baselines._poincare import MARGIN, move_edge, move_edges
-from himecat.baselines.poincare import Poincare, points_of_nodes
+from himecat.compare.systems._poincare import MARGIN, move_edge, move_edges
+from himecat.compare.systems.poincare import Poincare, points_of_nodes
 
 Points = npt.NDArray[np.float64]
 FEW: dict[str, Any] = {"beta": 60, "epochs": 20, "rounds": 2, "language_tokens": 3000}

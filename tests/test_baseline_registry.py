@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import System, Task
-from himecat.baselines.registry import built_in_systems, check_installed, systems_in
-from himecat.baselines.system import NodeArray, with_metadata_words
+from himecat.compare.systems.registry import built_in_systems, check_installed, systems_in
+from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
 from himecat.errors import DataError, UsageError
 
 PAGES = Path(__file__).parents[1] / "docs" / "systems"
@@ -24,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from himecat.baselines import System, Task
-from himecat.baselines.tfidf_svm import TfidfSvm
+from himecat.compare.systems.system import System, Task
+from himecat.compare.systems.tfidf_svm import TfidfSvm
 
 
 class Constant(System):
@@ -87,7 +86,10 @@ def test_a_file_is_read_anew_each_time(tmp_path: Path) -> None:
         ("import nothing_of_this_name", r"own\.py cannot be run: ModuleNotFoundError: No module named"),
         ("def broken(:", r"own\.py cannot be run: SyntaxError"),
         ("1 / 0", r"own\.py cannot be run: ZeroDivisionError: division by zero"),
-        ("from himecat.baselines.tfidf_svm import TfidfSvm", r"own\.py defines no system: a class with"),
+        (
+            "from himecat.compare.systems.tfidf_svm import TfidfSvm",
+            r"own\.py defines no system: a class with",
+        ),
         ("", r"own\.py defines no system"),
         ("import sys; sys.exit('usage: own.py')", r"own\.py cannot be run: SystemExit: usage: own\.py"),
         (

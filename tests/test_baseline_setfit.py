@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.baselines import Task
-from himecat.baselines._transformer import Transformer
-from himecat.baselines.setfit import SetFit, draw_pairs
+from himecat.compare.systems._transformer import Transformer
+from himecat.compare.systems.setfit import SetFit, draw_pairs
+from himecat.compare.systems.system import Task
 from himecat.errors import UsageError
 from tiny_transformer import (
     JAZZ,
@@ -88,7 +88,8 @@ def test_one_seed_gives_one_result(folder: str) -> None:
 def test_no_more_steps_are_taken_than_allowed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[list[np.ndarray]] = []
     monkeypatch.setattr(
-        "himecat.baselines.setfit.fine_tune", lambda modules, loss, given, rate, stage: batches.append(given)
+        "himecat.compare.systems.setfit.fine_tune",
+        lambda modules, loss, given, rate, stage: batches.append(given),
     )
     for limit in (250, 2):
         SetFit(max_steps=limit, pairs=5, batch_size=16).place(easy(folder)[0])

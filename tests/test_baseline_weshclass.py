@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task
-from himecat.baselines._language_model import learn_language
-from himecat.baselines._wesh_ensemble import Ensemble, LocalClassifier, batch_of, training_texts
-from himecat.baselines._wesh_pseudo import make_pseudo_documents, topics_of
-from himecat.baselines._wesh_selftraining import blocked, self_train, sharpened
-from himecat.baselines._wesh_topics import fit_topic, keywords_of_leaves
-from himecat.baselines._weshclass import WeSHClassSettings, weshclass_on
-from himecat.baselines.weshclass import WeSHClass, skip_gram
-from himecat.corpus import Corpus, Ragged
+from himecat.compare.systems._language_model import learn_language
+from himecat.compare.systems._wesh_ensemble import Ensemble, LocalClassifier, batch_of, training_texts
+from himecat.compare.systems._wesh_pseudo import make_pseudo_documents, topics_of
+from himecat.compare.systems._wesh_selftraining import blocked, self_train, sharpened
+from himecat.compare.systems._wesh_topics import fit_topic, keywords_of_leaves
+from himecat.compare.systems._weshclass import WeSHClassSettings, weshclass_on
+from himecat.compare.systems.system import Task
+from himecat.compare.systems.weshclass import WeSHClass, skip_gram
 from himecat.errors import DataError, UsageError
-from himecat.metrics import score
+from himecat.evaluation.metrics import score
+from himecat.input.corpus import Corpus, Ragged
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 pytest.importorskip("torch")
@@ -283,7 +283,7 @@ def test_a_blocked_document_gets_a_leaf_below_the_node_it_was_blocked_at(
     task = small_task()
     stops = np.zeros(41, dtype=np.int64)
     stops[4] = TREE.find("music")
-    monkeypatch.setattr("himecat.baselines._weshclass.self_train", lambda *_: stops)
+    monkeypatch.setattr("himecat.compare.systems._weshclass.self_train", lambda *_: stops)
     found = weshclass_on(task, task.corpus, vectors_of(task.corpus), QUICK)
     assert int(found[4]) in (JAZZ, OPERA)
     assert found[:4].tolist() == [JAZZ, OPERA, FILM, SPORT]
@@ -324,8 +324,9 @@ def test_the_language_model_is_on_one_thread_in_a_process_that_has_not_loaded_to
 import sys
 import numpy as np
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import Task, _wesh_pseudo
-from himecat.baselines._wesh_settings import WeSHClassSettings
+from himecat.compare.systems.system import Task
+from himecat.compare.systems import _wesh_pseudo
+from himecat.compare.systems._wesh_settings import WeSHClassSettings
 
 corpus = read_corpus(["goal match", "law vote"])
 tree = Taxonomy.from_paths([("a",), ("b",)])

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import encoder_logistic, tfidf_svm
-from himecat.baselines.tfidf_svm import token_counts
+from himecat.compare.protocol.evaluate import DrawResult
+from himecat.compare.systems.encoder_logistic import encoder_logistic
+from himecat.compare.systems.tfidf_svm import tfidf_svm, token_counts
 from himecat.errors import DataError, UsageError
-from himecat.experiments.evaluate import DrawResult
 from himecat.samples import write_sample
 
 ROOT = Path(__file__).parents[1]

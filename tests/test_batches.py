@@ -14,16 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from himecat.corpus import batches, builder, record_files, records, tokenizer, word_numbers
-from himecat.corpus.batches import Documents, iter_parts
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.documents import Checks, Fields
-from himecat.corpus.encoder import TextEncoder
-from himecat.corpus.places import Places
-from himecat.corpus.problems import Problems
-from himecat.corpus.records import Batch
-from himecat.corpus.word_numbers import WordNumbers, WordRows
 from himecat.errors import DataError
+from himecat.input import batches, builder, record_files, records, tokenizer
+from himecat.input import vocabulary as word_numbers
+from himecat.input.batches import Documents, iter_parts
+from himecat.input.builder import load_corpus
+from himecat.input.documents import Checks, Fields
+from himecat.input.places import Places
+from himecat.input.problems import Problems
+from himecat.input.records import Batch
+from himecat.input.vocabulary import WordNumbers, WordRows
+from himecat.views.encoder import TextEncoder
 
 FIELDS = Fields(metadata=("tags", "people"))
 PLAIN = [

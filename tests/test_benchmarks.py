@@ -53,9 +53,9 @@ def test_embedding_short_form(load: Any) -> None:
 def test_classifier_agrees_with_the_plain_network(load: Any) -> None:
     pytest.importorskip("torch")
     classifier = load("classifier")
-    from himecat.corpus.builder import load_corpus
-    from himecat.corpus.columns import Supervision
-    from himecat.corpus.documents import Fields
+    from himecat.input.builder import load_corpus
+    from himecat.input.corpus import Supervision
+    from himecat.input.documents import Fields
     from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
     documents, tree = sample_documents()[:150], sample_taxonomy()
@@ -199,7 +199,7 @@ def test_made_up_trees_have_the_leaves_and_depth_asked_for(load: Any, leaves: in
 
 
 def test_made_up_documents_fit_their_tree(load: Any, himecat: Any, tmp_path: Path) -> None:
-    from himecat.corpus.taxonomy_readers import read_taxonomy
+    from himecat.input.taxonomy.readers import read_taxonomy
 
     growth = load("growth")
     growth.make_up(tmp_path, 12, 3, 100, 1000, per_leaf=2)

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus import builder
-from himecat.corpus.builder import LoadedCorpus, encode_documents, iter_encoded, load_corpus, read_corpus
-from himecat.corpus.columns import Corpus
-from himecat.corpus.documents import Fields, iter_documents
-from himecat.corpus.problems import Problems
-from himecat.corpus.tokenizer import tokenize
 from himecat.errors import DataError, UsageError
+from himecat.input import builder
+from himecat.input.builder import LoadedCorpus, encode_documents, iter_encoded, load_corpus, read_corpus
+from himecat.input.corpus import Corpus
+from himecat.input.documents import Fields, iter_documents
+from himecat.input.problems import Problems
+from himecat.input.tokenizer import tokenize
 
 TEXTS = st.lists(st.text("abc ", min_size=1).filter(str.strip), min_size=1, max_size=12)
 

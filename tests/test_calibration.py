@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Taxonomy
-from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
-from himecat.classify.mixture import softmax
+from himecat.classifier.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
+from himecat.classifier.mixture import softmax
 
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w"), ("c",)])
 

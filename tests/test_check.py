@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from himecat.corpus.check import CheckReport, check, render
-from himecat.corpus.documents import Fields
-from himecat.corpus.problems import Severity
+from himecat.input.check import CheckReport, check, render
+from himecat.input.documents import Fields
+from himecat.input.problems import Severity
 
 TREE = {"science": ["physics", "biology"], "arts": None}
 TAGS = Fields(metadata=("tags",))

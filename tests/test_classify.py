@@ -13,25 +13,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from himecat.classify import (
-    FlatClassifier,
-    MeanLogistic,
-    TopDownClassifier,
-    TrainingSet,
-    assign,
-    classifier_class,
-    fit_top_down,
-    node_probabilities,
-    register_classifier,
-    restore_classifier,
-    training_set,
-)
-from himecat.classify._plain import filters_by_width, plain_copy
-from himecat.classify.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
-from himecat.corpus.columns import Ragged, Supervision
-from himecat.corpus.taxonomy import Taxonomy
+from himecat.classifier.assignments import assign, node_probabilities
 from himecat.errors import UsageError
-from himecat.synthesis import SyntheticDocuments, synthesize
+from himecat.input.corpus import Ragged, Supervision
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper._plain import filters_by_width, plain_copy
+from himecat.paper.flat_classifier import FlatClassifier, TrainingSet
+from himecat.paper.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
+from himecat.paper.logistic import MeanLogistic
+from himecat.paper.registry import classifier_class, register_classifier, restore_classifier
+from himecat.paper.synthesis import SyntheticDocuments, synthesize
+from himecat.paper.topdown import TopDownClassifier, fit_top_down, training_set
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 Float32 = npt.NDArray[np.float32]
@@ -268,7 +260,7 @@ def test_many_documents_are_scored_as_one_by_one(monkeypatch: pytest.MonkeyPatch
     cnn = KimCNN(epochs=3, maps=3)
     cnn.fit(training, words, seed=0)
     whole = cnn.predict_proba(training.documents, words)
-    monkeypatch.setattr("himecat.classify.kimcnn._PREDICT_BATCH", 7)
+    monkeypatch.setattr("himecat.paper.kimcnn._PREDICT_BATCH", 7)
     np.testing.assert_allclose(cnn.predict_proba(training.documents, words), whole, atol=1e-6)
 
 
@@ -440,7 +432,7 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     cnn.fit(training, words, seed=0)
     walk = TopDownClassifier(tree, {0: cnn})
     whole = walk.leaf_probabilities(training.documents, words)
-    monkeypatch.setattr("himecat.classify.topdown._BATCH", 7)
+    monkeypatch.setattr("himecat.paper.topdown._BATCH", 7)
     told: list[int] = []
     one = walk.leaf_probabilities(training.documents, words, threads=1, advance=told.append)
     two = walk.leaf_probabilities(training.documents, words, threads=2)
@@ -544,7 +536,7 @@ def test_classifiers_are_known_by_name() -> None:
 
 
 def test_a_classifier_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("himecat.classify.registry._registered", {})
+    monkeypatch.setattr("himecat.paper.registry._registered", {})
     assert register_classifier(Fixed) is Fixed
     assert classifier_class("fixed") is Fixed
     again = restore_classifier("fixed", {}, {"probabilities": np.array([0.5, 0.5])})

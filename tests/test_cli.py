@@ -146,7 +146,7 @@ class TestEnds:
         def broken(*_: object, **__: object) -> None:
             raise KeyError("first\nsecond")
 
-        monkeypatch.setattr("himecat.corpus.check.check", broken)
+        monkeypatch.setattr("himecat.input.check.check", broken)
         ended = himecat("check", letters)
         assert (ended.code, ended.out) == (1, "")
         assert ended.err.count("\n") == 1
@@ -161,7 +161,7 @@ class TestEnds:
         def broken(*_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr("himecat.corpus.check.check", broken)
+        monkeypatch.setattr("himecat.input.check.check", broken)
         monkeypatch.setenv("HIMECAT_DEBUG", "1")
         with pytest.raises(ZeroDivisionError):
             main(["check", str(letters)])

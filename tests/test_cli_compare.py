@@ -16,16 +16,16 @@ import pytest
 
 from conftest import Himecat
 from himecat.cli.compare_output import Outputs
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.runs import Conditions
+from himecat.compare.protocol.systems import Choice
 from himecat.errors import OutputError
-from himecat.experiments.results import Run
-from himecat.experiments.runs import Conditions
-from himecat.experiments.systems import Choice
 
 OWN = """
 import time
 from dataclasses import dataclass
 import numpy as np
-from himecat.baselines import System
+from himecat.compare.systems.system import System
 
 @dataclass(frozen=True)
 class Quick(System):
@@ -82,7 +82,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Conditions, list[Choice
         return runs
 
     for module in ("compare", "ablate", "sweep"):
-        monkeypatch.setattr(f"himecat.experiments.{module}.run_systems", run)
+        monkeypatch.setattr(f"himecat.compare.protocol.{module}.run_systems", run)
     return found
 
 
@@ -139,7 +139,7 @@ class TestCompare:
         def refuse(*_: object) -> None:
             raise DataError("No word occurs often enough.")
 
-        monkeypatch.setattr("himecat.experiments.compare.label_map", refuse)
+        monkeypatch.setattr("himecat.compare.protocol.compare.label_map", refuse)
         page, figures = tmp_path / "report.html", tmp_path / "figures"
         ended = himecat(
             "compare", letters, "--systems=tfidf-svm,himecat", "--draws=2", "--ablations", "--report", page,
@@ -185,8 +185,8 @@ class TestCompare:
         monkeypatch: pytest.MonkeyPatch,
         asked: Any,
     ) -> None:
+        from himecat.compare.protocol import compare
         from himecat.errors import NoResultError
-        from himecat.experiments import compare
 
         run = compare.run_systems
 
@@ -195,7 +195,7 @@ class TestCompare:
                 raise NoResultError("Not one run gave a result: there was no time.", 2)
             return run(conditions, *rest, **options)
 
-        monkeypatch.setattr("himecat.experiments.compare.run_systems", only_notes)
+        monkeypatch.setattr("himecat.compare.protocol.compare.run_systems", only_notes)
         ended = himecat("compare", letters, notes, "--systems=tfidf-svm", "--json", "-")
         assert {run["dataset"] for run in ended.json["runs"]} == {"notes"}
         reason = "letters is left out. Not one run gave a result: there was no time."

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from himecat.baselines.bert import Bert
-from himecat.baselines.metacat import MetaCat
-from himecat.baselines.poincare import Poincare
-from himecat.baselines.registry import built_in_systems
+from himecat.compare.protocol import compare as module
+from himecat.compare.protocol.ablate import ablation_rows
+from himecat.compare.protocol.compare import compare
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.runs import Conditions
+from himecat.compare.protocol.sweep import sweep_rows
+from himecat.compare.protocol.systems import OURS, Choice, Himecat, HimecatPaper, choose_systems
+from himecat.compare.systems.bert import Bert
+from himecat.compare.systems.metacat import MetaCat
+from himecat.compare.systems.poincare import Poincare
+from himecat.compare.systems.registry import built_in_systems
 from himecat.errors import HimecatError, UsageError
-from himecat.experiments import compare as module
-from himecat.experiments.ablate import ablation_rows
-from himecat.experiments.compare import compare
-from himecat.experiments.results import Run
-from himecat.experiments.runs import Conditions
-from himecat.experiments.sweep import sweep_rows
-from himecat.experiments.systems import OURS, Choice, Himecat, HimecatPaper, choose_systems
-from himecat.progress import Progress
+from himecat.runtime.progress import Progress
 
 OWN = """
 from dataclasses import dataclass
-from himecat.baselines import System
+from himecat.compare.systems.system import System
 
 @dataclass(frozen=True)
 class Mine(System):
@@ -213,8 +213,8 @@ class TestCompare:
             ]
 
         monkeypatch.setattr(module, "run_systems", run)
-        monkeypatch.setattr("himecat.experiments.ablate.run_systems", run)
-        monkeypatch.setattr("himecat.experiments.sweep.run_systems", run)
+        monkeypatch.setattr("himecat.compare.protocol.ablate.run_systems", run)
+        monkeypatch.setattr("himecat.compare.protocol.sweep.run_systems", run)
 
     def test_what_others_are_tested_against(self, conditions: Conditions) -> None:
         def ours(*systems: str, against: str | None = None) -> str:
@@ -253,7 +253,7 @@ class TestLabelMap:
         conditions = Conditions(letters, draws=1, cache=tmp_path / "kept")
         first = module.label_map(conditions)
         with monkeypatch.context() as patch:
-            patch.setattr("himecat.experiments.compare._label_vectors", None)
+            patch.setattr("himecat.compare.protocol.compare._label_vectors", None)
             again = module.label_map(conditions)
         assert first.vectors.shape[0] == len(first.taxonomy)
         assert (first.vectors == again.vectors).all()

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.corpus.taxonomy import Taxonomy
+from himecat.compare.figures.label_map import LabelMap
+from himecat.compare.protocol.comparison_page import write_comparison
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.statistics import DatasetStatistics, MetadataStatistics
 from himecat.errors import UsageError
-from himecat.experiments.comparison_page import write_comparison
-from himecat.experiments.results import Run
-from himecat.experiments.statistics import DatasetStatistics, MetadataStatistics
-from himecat.plotting.label_map import LabelMap
+from himecat.input.taxonomy.tree import Taxonomy
 
 pytest.importorskip("matplotlib")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import numba
 import pytest
 
-from himecat.compiled import _kept_in, kernel_folder
+from himecat.kernels.compiled import _kept_in, kernel_folder
 
 KERNEL = """
-from himecat.compiled import compiled
+from himecat.kernels.compiled import compiled
 
 @compiled()
 def twice(x):

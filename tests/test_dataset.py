@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import Dataset, draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
-from himecat.corpus.problems import Problems
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import DataError, UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import Dataset, draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.tree import Taxonomy
 
 DOCUMENTS = [
     {"text": "red apple", "tags": ["x"], "labels": ["fruit", "apple"]},

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pytest
 
 from himecat import HiMeCat
-from himecat.baselines.tfidf_svm import tfidf_svm
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
-from himecat.corpus.tokenizer import tokenize
+from himecat.compare.systems.tfidf_svm import tfidf_svm
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.input.tokenizer import tokenize
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = sample_taxonomy()
@@ -167,7 +167,7 @@ def test_metadata_that_say_something_help() -> None:
 
 
 def test_the_papers_way_is_still_there() -> None:
-    from himecat.classify.kimcnn import KimCNN
+    from himecat.paper.kimcnn import KimCNN
 
     documents = DOCUMENTS[:300]
     labels = sample_split(documents, per_leaf=3)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus.documents import Document, Fields, iter_documents
-from himecat.corpus.places import Places
-from himecat.corpus.problems import Problems
-from himecat.corpus.records import Source
 from himecat.errors import UsageError
+from himecat.input.documents import Document, Fields, iter_documents
+from himecat.input.places import Places
+from himecat.input.problems import Problems
+from himecat.input.records import Source
 
 
 def read(source: Source, **fields: Any) -> tuple[list[Document], list[str]]:

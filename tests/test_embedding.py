@@ -15,16 +15,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from himecat.corpus.builder import load_corpus, read_corpus
-from himecat.corpus.columns import Corpus, Ragged, Supervision, Vocabulary
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.embedding import JointSpace, Trained, count_steps, default_samples, learn_vectors, space_from
-from himecat.embedding.train import _deal, _passes_before, pairs_per_pass
 from himecat.errors import UsageError
-from himecat.relations import Relations, relate
+from himecat.input.builder import load_corpus, read_corpus
+from himecat.input.corpus import Corpus, Ragged, Supervision, Vocabulary
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.pairs import Relations, relate
+from himecat.paper.sampled_space import (
+    Trained,
+    _deal,
+    _passes_before,
+    count_steps,
+    default_samples,
+    learn_vectors,
+    pairs_per_pass,
+)
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.views.space import JointSpace, space_from
 
 TOPICS = ("x", "y", "z")
 TREE = Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})
@@ -230,7 +238,7 @@ def test_the_names_stand_at_their_vectors() -> None:
 
 def from_lists(words: list[list[int]], metadata: list[list[int]] | None = None) -> Corpus:
     """A corpus given by ids."""
-    from himecat.corpus.columns import MetadataColumn
+    from himecat.input.corpus import MetadataColumn
 
     def vocabulary(rows: list[list[int]], letter: str) -> Vocabulary:
         count = max((value for row in rows for value in row), default=-1) + 1
@@ -364,7 +372,7 @@ def test_default_samples_are_bounded() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_steps_are_told_as_announced(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("himecat.embedding.train._STEPS_PER_CALL", 1000)
+    monkeypatch.setattr("himecat.paper.sampled_space._STEPS_PER_CALL", 1000)
     relations = relate(topic_corpus(), TREE, labelled(30))
     told: list[int] = []
     reported: list[Any] = []
@@ -375,7 +383,7 @@ def test_steps_are_told_as_announced(threads: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_step_size_falls_to_almost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from himecat.embedding import _kernels
+    from himecat.kernels import sampled_space as _kernels
 
     rates: list[tuple[float, float]] = []
     kernel = _kernels.train_block
@@ -386,7 +394,7 @@ def test_the_step_size_falls_to_almost_nothing(monkeypatch: pytest.MonkeyPatch) 
         kernel(*arguments)
 
     monkeypatch.setattr(_kernels, "train_block", watched)
-    monkeypatch.setattr("himecat.embedding.train._STEPS_PER_CALL", 1000)
+    monkeypatch.setattr("himecat.paper.sampled_space._STEPS_PER_CALL", 1000)
     learn(relate(topic_corpus(200), TREE, labelled(30)), samples=30_000, rate=0.03)
     starts, ends = np.array(rates).T
     assert starts[0] == pytest.approx(0.03)

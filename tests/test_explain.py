@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from himecat.corpus.builder import read_corpus
-from himecat.corpus.columns import Corpus, Vocabulary
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.embedding import JointSpace
-from himecat.explain import DocumentExplanation, Evidence, explain_label, explain_row
+from himecat.evaluation.explain import DocumentExplanation, Evidence, explain_label, explain_row
+from himecat.input.builder import read_corpus
+from himecat.input.corpus import Corpus, Vocabulary
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.views.space import JointSpace
 
 TREE = Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"only": {}}, "c": {}})
 WORDS = ("cat", "dog", "car")

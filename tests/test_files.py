@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from himecat.errors import DataError, OutputError
-from himecat.files import refuse_existing, whole_file, whole_folder, write_whole
+from himecat.runtime.files import refuse_existing, whole_file, whole_folder, write_whole
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 not_as_root = pytest.mark.skipif(
@@ -140,7 +140,7 @@ class TestFile:
 
     @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
     def test_standard_output_in_a_file_keeps_what_stands_there(self, tmp_path: Path) -> None:
-        code = "from himecat.files import write_whole; write_whole('/dev/stdout', 'new')"
+        code = "from himecat.runtime.files import write_whole; write_whole('/dev/stdout', 'new')"
         with open(tmp_path / "out", "w") as out:
             out.write("old, ")
             out.flush()
@@ -311,7 +311,7 @@ class TestFolder:
 LIMITED = """
 import resource, signal, sys
 from himecat.errors import OutputError
-from himecat.files import whole_file, whole_folder, write_whole
+from himecat.runtime.files import whole_file, whole_folder, write_whole
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Taxonomy
-from himecat.classify.calibration import calibrate
-from himecat.classify.frequencies import believed, log_frequencies
+from himecat.classifier.calibration import calibrate
+from himecat.classifier.label_prior import believed, log_frequencies
 
 SKEW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 TREE = Taxonomy.from_paths([(name,) for name in "abcdef"])

@@ -10,15 +10,17 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, HiMeCat, Supervision, Taxonomy, read_corpus
-from himecat.classify import fused, held_out, linear, scorer
-from himecat.classify.calibration import AS_IT_IS, TYPICAL_SHARPNESS
-from himecat.classify.fused import FusedClassifier, count_fits, fit_fused
-from himecat.classify.fused_state import from_state, state_of
-from himecat.classify.scorer import FusedSettings
-from himecat.classify.seeds import sow
-from himecat.embedding.views import Seen, learn_views
-from himecat.parallel import Stopped, run_all
+from himecat.classifier import cross_validation as held_out
+from himecat.classifier import fit as fused
+from himecat.classifier import linear, scorer
+from himecat.classifier.calibration import AS_IT_IS, TYPICAL_SHARPNESS
+from himecat.classifier.fit import FusedClassifier, count_fits, fit_fused
+from himecat.classifier.name_seeds import sow
+from himecat.classifier.scorer import FusedSettings
+from himecat.classifier.state import from_state, state_of
+from himecat.runtime.threads import Stopped, run_all
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.views.base import Seen, learn_views
 
 TREE = sample_taxonomy()
 

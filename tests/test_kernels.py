@@ -10,8 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from himecat.classify import _kernels as cnn_kernels
-from himecat.embedding import _kernels, _reference
+from himecat.kernels import kimcnn as cnn_kernels
+from himecat.kernels import sampled_space as _kernels
+from himecat.paper import _reference
 
 Float32 = npt.NDArray[np.float32]
 

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Himecat
-from himecat.corpus import Problems, Supervision, Taxonomy, Vocabulary
-from himecat.corpus.check import check
-from himecat.corpus.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.corpus.labels import leaves_without_labels
-from himecat.corpus.taxonomy_readers import infer_taxonomy
 from himecat.errors import DataError
+from himecat.input.check import check
+from himecat.input.corpus import Supervision, Vocabulary
+from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
+from himecat.input.labels import leaves_without_labels
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.readers import infer_taxonomy
+from himecat.input.taxonomy.tree import Taxonomy
 
 TREE = Taxonomy.from_children(
     {
@@ -457,8 +459,8 @@ def unlabelled(letters: Path, tmp_path: Path) -> tuple[Path, Path, Path]:
     """The letters without any label, their tree, and keywords for every leaf taken from labelled letters."""
     from collections import Counter
 
-    from himecat.corpus.taxonomy_readers import read_taxonomy
-    from himecat.corpus.tokenizer import tokenize
+    from himecat.input.taxonomy.readers import read_taxonomy
+    from himecat.input.tokenizer import tokenize
 
     tree = read_taxonomy(letters / "taxonomy.yaml")
     held = [json.loads(line) for line in (letters / "documents.jsonl").read_text().splitlines()]
@@ -549,7 +551,6 @@ class TestCommands:
     def test_evaluate_passes_them_to_the_estimator(
         self, himecat: Himecat, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import himecat.experiments as experiments
 
         given: dict[str, Any] = {}
 
@@ -557,7 +558,7 @@ class TestCommands:
             given.update(arguments)
             raise DataError("That is enough.")
 
-        monkeypatch.setattr(experiments, "evaluate", run)
+        monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", run)
         words = written(tmp_path, "a: [x]\n")
         ended = himecat("evaluate", letters, "--keywords", words, "--encoder", "some-model")
         assert ended.errors == ["That is enough."]
@@ -567,7 +568,7 @@ class TestCommands:
 
 
 def _leaves(folder: Path) -> list[str]:
-    from himecat.corpus.taxonomy_readers import read_taxonomy
+    from himecat.input.taxonomy.readers import read_taxonomy
 
     tree = read_taxonomy(folder / "taxonomy.yaml")
     return [tree.title(leaf) for leaf in tree.leaves]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus.columns import Supervision
-from himecat.corpus.labels import leaves_without_labels, resolve_label, supervise
-from himecat.corpus.problems import Problems
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import DataError
+from himecat.input.corpus import Supervision
+from himecat.input.labels import leaves_without_labels, resolve_label, supervise
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.tree import Taxonomy
 
 TREE = Taxonomy.from_paths(
     [

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_matrix
 
-from himecat import products
-from himecat.classify import linear
-from himecat.classify.linear import cross_fit, ridge
-from himecat.parallel import run_all
+from himecat.classifier import linear
+from himecat.classifier.linear import cross_fit, ridge
+from himecat.runtime import sparse as products
+from himecat.runtime.threads import run_all
 
 FloatArray = npt.NDArray[np.float32]
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from himecat import HiMeCat
-from himecat.classify.held_out import folds, wants_frequencies
-from himecat.classify.scorer import FusedSettings, leaf_groups
-from himecat.corpus.columns import Supervision
-from himecat.corpus.taxonomy import Taxonomy
+from himecat.classifier.cross_validation import folds, wants_frequencies
+from himecat.classifier.scorer import FusedSettings, leaf_groups
+from himecat.input.corpus import Supervision
+from himecat.input.taxonomy.tree import Taxonomy
 
 
 def tree(*widths: int) -> Taxonomy:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import DataError, UsageError
-from himecat.metrics import Outcome, Scores, confusions, outcomes, score
+from himecat.evaluation.metrics import Outcome, Scores, confusions, outcomes, score
+from himecat.input.taxonomy.tree import Taxonomy
 
 # Ragged, a one-child chain, and the name "other" at three places.
 TREE = Taxonomy.from_children(

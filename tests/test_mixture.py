@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Supervision, Taxonomy
-from himecat.classify.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
-from himecat.embedding.views import unit
-from himecat.synthesis.vmf import sample_vmf
+from himecat.classifier.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
+from himecat.paper.vmf import sample_vmf
+from himecat.views.base import unit
 
 FloatArray = npt.NDArray[np.float32]
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w")])

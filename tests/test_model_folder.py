@@ -19,12 +19,13 @@ import numpy.typing as npt
 import pytest
 
 from himecat import HiMeCat
-from himecat.classify import TopDownClassifier
-from himecat.classify.calibration import TYPICAL_SHARPNESS
-from himecat.classify.fused import FusedClassifier
+from himecat.classifier.calibration import TYPICAL_SHARPNESS
+from himecat.classifier.fit import FusedClassifier
 from himecat.errors import ModelFolderError, OutputError
-from himecat.persistence import read_model, write_model
-from himecat.persistence.layout import VERSION
+from himecat.model_folder.layout import VERSION
+from himecat.model_folder.reader import read_model
+from himecat.model_folder.writer import write_model
+from himecat.paper.topdown import TopDownClassifier
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEPT = FIXTURES / "model-v1"

@@ -14,7 +14,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from himecat.errors import UsageError
-from himecat.parallel import Stopped, run_all, stop_requested, usable_threads
+from himecat.runtime.threads import Stopped, run_all, stop_requested, usable_threads
 
 
 def test_results_come_in_the_order_of_the_jobs() -> None:

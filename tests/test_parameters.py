@@ -11,7 +11,7 @@ import pytest
 
 from himecat.errors import UsageError
 from himecat.estimator import HiMeCat
-from himecat.parameters import NAMES, PRESETS, Settings, check_value, resolve
+from himecat.methods import NAMES, PRESETS, Settings, check_value, resolve
 
 
 def test_the_paper_preset_is_what_the_paper_says() -> None:

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from himecat.corpus.taxonomy import Taxonomy
+from himecat.compare.figures import label_map
+from himecat.compare.figures.label_map import draw_label_map, project, short_name
+from himecat.compare.figures.placement import Box, place_names, samples_along
+from himecat.compare.figures.scores import draw_scores
+from himecat.compare.figures.style import COLOURS, look
+from himecat.compare.figures.sweep import draw_sweep
+from himecat.compare.protocol.results import Run
 from himecat.errors import OutputError, UsageError
-from himecat.experiments.results import Run
-from himecat.plotting import label_map
-from himecat.plotting.label_map import draw_label_map, project, short_name
-from himecat.plotting.placement import Box, place_names, samples_along
-from himecat.plotting.scores import draw_scores
-from himecat.plotting.style import COLOURS, look
-from himecat.plotting.sweep import draw_sweep
+from himecat.input.taxonomy.tree import Taxonomy
 
 pytest.importorskip("matplotlib")
 
@@ -227,8 +227,8 @@ def test_without_matplotlib_there_is_one_clear_sentence() -> None:
 import sys
 sys.modules["matplotlib"] = None
 from himecat.errors import UsageError
-from himecat.experiments.results import Run
-from himecat.plotting.scores import draw_scores
+from himecat.compare.protocol.results import Run
+from himecat.compare.figures.scores import draw_scores
 scores = {"micro": 0.5, "macro": 0.4}
 try:
     draw_scores([Run("letters", "a", "A", {}, 0, 0, scores, scores)], "scores.png")

@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_matrix, random
 
-from himecat import _products, products
-from himecat.parallel import one_blas_thread, run_all
-from himecat.products import conjugate_gradients, is_large, product, spectrum
+from himecat.kernels import sparse_products as _products
+from himecat.runtime import sparse as products
+from himecat.runtime.sparse import conjugate_gradients, is_large, product, spectrum
+from himecat.runtime.threads import one_blas_thread, run_all
 
 FloatArray = npt.NDArray[np.float32]
 

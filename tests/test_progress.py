@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from himecat import progress as module
-from himecat.progress import Progress, silent
+from himecat.runtime import progress as module
+from himecat.runtime.progress import Progress, silent
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
@@ -274,7 +274,7 @@ def test_no_standard_error_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rich_is_imported_for_bars_only() -> None:
     code = (
-        "import sys; from himecat.progress import Progress\n"
+        "import sys; from himecat.runtime.progress import Progress\n"
         "with Progress().stage('Learning') as stage: stage.advance()\n"
         "sys.exit('rich' in sys.modules)"
     )

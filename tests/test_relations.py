@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from himecat.corpus.builder import read_corpus
-from himecat.corpus.columns import Corpus, Supervision
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.relations import Relations, relate
+from himecat.input.builder import read_corpus
+from himecat.input.corpus import Corpus, Supervision
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.pairs import Relations, relate
 
 TREE = Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {}})
 DOCUMENTS = [

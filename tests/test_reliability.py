@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.classify import Assignments, assign
-from himecat.corpus.taxonomy import Taxonomy
+from himecat.classifier.assignments import Assignments, assign
 from himecat.errors import DataError, UsageError
-from himecat.reliability import (
+from himecat.evaluation.reliability import (
     area_under_risk_coverage,
     calibration_error,
     level_calibration,
@@ -21,6 +20,7 @@ from himecat.reliability import (
     risk_coverage,
     threshold_for_precision,
 )
+from himecat.input.taxonomy.tree import Taxonomy
 
 TREE = Taxonomy.from_children(
     {"science": {"physics": {"optics": {}, "sound": {}}, "biology": {}}, "arts": {"music": {}}, "law": {}}

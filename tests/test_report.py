@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import OutputError, UsageError
-from himecat.metrics import Scores, score
-from himecat.report import ReportDocument, write_report
-from himecat.report.confidence import reliability, risk_points
-from himecat.report.examples import snippet
-from himecat.report.markup import escape, percent
+from himecat.evaluation.metrics import Scores, score
+from himecat.evaluation.report import ReportDocument, write_report
+from himecat.evaluation.report.confidence import reliability, risk_points
+from himecat.evaluation.report.examples import snippet
+from himecat.evaluation.report.markup import escape, percent
+from himecat.input.taxonomy.tree import Taxonomy
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.baselines import System, Task
-from himecat.baselines.tfidf_svm import TfidfSvm
-from himecat.corpus.dataset import open_dataset
+from himecat.compare.protocol import run_cache, runs
+from himecat.compare.protocol.measure import Draw, measure, read_draw
+from himecat.compare.protocol.processes import Started
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run_cache import code_version, dataset_fingerprint
+from himecat.compare.protocol.runs import Conditions, run_systems
+from himecat.compare.protocol.systems import Choice, Himecat
+from himecat.compare.systems.system import System, Task
+from himecat.compare.systems.tfidf_svm import TfidfSvm
 from himecat.errors import HimecatError, NoResultError, UsageError
-from himecat.experiments import run_cache, runs
-from himecat.experiments.measure import Draw, measure, read_draw
-from himecat.experiments.processes import Started
-from himecat.experiments.results import Run
-from himecat.experiments.run_cache import code_version, dataset_fingerprint
-from himecat.experiments.runs import Conditions, run_systems
-from himecat.experiments.systems import Choice, Himecat
-from himecat.progress import Progress
+from himecat.input.dataset import open_dataset
+from himecat.runtime.progress import Progress
 
-evaluate = importlib.import_module("himecat.experiments.evaluate")
+evaluate = importlib.import_module("himecat.compare.protocol.evaluate")
 
 SMALL = {"samples": 100_000, "beta": 10, "dimension": 16, "classifier": "mean-logistic"}
 
@@ -37,7 +37,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 import numpy as np
-from himecat.baselines import System
+from himecat.compare.systems.system import System
 
 @dataclass(frozen=True)
 class First(System):
@@ -202,7 +202,7 @@ class TestOneRun:
             asked.extend(texts)
             return np.ones((len(texts), 2), dtype=np.float32)
 
-        monkeypatch.setattr("himecat.experiments.measure._vectors", vectors)
+        monkeypatch.setattr("himecat.compare.protocol.measure._vectors", vectors)
         with pytest.raises(UsageError, match="needs an encoder"):
             measure(letters, Reads(), Draw(0))
         read = read_draw(open_dataset(letters), Reads(), Draw(0, limit=150), encoder="some/model")
@@ -438,24 +438,26 @@ def test_never_more_at_once_than_asked_for(
 
 class TestCodeVersion:
     def behind(self, module: str) -> set[str]:
-        package = Path(run_cache.__file__).parents[1]
+        package = Path(run_cache.__file__).parents[2]
         return {path.relative_to(package).as_posix() for path in run_cache._files_behind(module)}
 
     def test_what_a_result_depends_on_counts_and_what_only_shows_it_does_not(self) -> None:
-        protocol = self.behind("himecat.experiments.measure")
-        assert {"experiments/measure.py", "corpus/tokenizer.py", "metrics.py"} <= protocol
-        ours = self.behind("himecat.experiments.systems")
-        assert {"estimator.py", "training.py", "embedding/_kernels.py", "classify/kimcnn.py"} <= ours
+        protocol = self.behind("himecat.compare.protocol.measure")
+        assert {"compare/protocol/measure.py", "input/tokenizer.py", "evaluation/metrics.py"} <= protocol
+        ours = self.behind("himecat.compare.protocol.systems")
+        assert {"estimator.py", "classifier/fit.py", "kernels/sampled_space.py", "paper/kimcnn.py"} <= ours
         for file in protocol | ours:
-            assert not file.startswith(("cli/", "report/", "plotting/", "persistence/", "samples/"))
+            assert not file.startswith(
+                ("cli/", "evaluation/report/", "compare/figures/", "model_folder/", "samples/")
+            )
 
     def test_one_system_does_not_depend_on_another(self) -> None:
-        found = self.behind("himecat.baselines.tfidf_svm")
-        assert {file for file in found if file.startswith("baselines/")} == {
-            "baselines/tfidf_svm.py",
-            "baselines/_checks.py",
-            "baselines/_flat.py",
-            "baselines/system.py",
+        found = self.behind("himecat.compare.systems.tfidf_svm")
+        assert {file for file in found if file.startswith("compare/systems/")} == {
+            "compare/systems/tfidf_svm.py",
+            "compare/systems/_checks.py",
+            "compare/systems/_flat.py",
+            "compare/systems/system.py",
         }
         assert "estimator.py" not in found
 

@@ -14,20 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
-from himecat.corpus.taxonomy_readers import read_taxonomy
 from himecat.errors import OutputError, UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
+from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
-from himecat.samples.desk import (
-    CHANGES_OF_SUBJECT,
-    CLOSINGS,
-    GENERIC_WISHES,
-    MIDDLES,
-    OPENINGS,
-    TOWN,
-)
+from himecat.samples.desk import CHANGES_OF_SUBJECT, CLOSINGS, GENERIC_WISHES, MIDDLES, OPENINGS, TOWN
 from himecat.samples.people import ROUTINE_TAGS, SETTING
 from himecat.samples.themes import THEMES
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, Taxonomy, read_corpus
-from himecat.classify.seeds import name_words, sow
-from himecat.embedding.views import DocumentViews, learn_views
+from himecat.classifier.name_seeds import name_words, sow
+from himecat.views.base import DocumentViews, learn_views
 
 TEXTS = [
     "red fox den forest",

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel, wilcoxon
 
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.significance import compare_runs, paired_test, stars
 from himecat.errors import UsageError
-from himecat.experiments.results import Run
-from himecat.experiments.significance import compare_runs, paired_test, stars
 
 OURS = [0.71, 0.69, 0.72, 0.70, 0.73]
 

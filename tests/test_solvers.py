@@ -8,8 +8,9 @@ import pytest
 from scipy.optimize import approx_fprime, brentq, minimize, nnls, rosen, rosen_der
 from scipy.special import expit, logit
 
-from himecat.classify import calibration, surest
-from himecat.solvers import least_squares_not_negative, log_odds, logistic, minimise, zero_of_rising
+from himecat.classifier import calibration
+from himecat.classifier import path_confidence as surest
+from himecat.runtime.solvers import least_squares_not_negative, log_odds, logistic, minimise, zero_of_rising
 
 Vector = npt.NDArray[np.float64]
 
@@ -103,7 +104,7 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, Vector]]:
 
 def test_slopes_are_those_of_the_losses(losses: list[tuple[object, Vector]]) -> None:
     rng = np.random.default_rng(1)
-    from himecat.corpus.taxonomy import Taxonomy
+    from himecat.input.taxonomy.tree import Taxonomy
 
     tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "u"), ("b", "v"), ("b", "w")])
     leaves = rng.integers(5, size=80)

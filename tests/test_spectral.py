@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 from scipy.sparse import csr_matrix
 
-from himecat import products
-from himecat.corpus.columns import Ragged
-from himecat.embedding import spectral
-from himecat.embedding.spectral import SpectralWords, learn_topics, learn_words, occurrences
-from himecat.parallel import one_blas_thread, run_all
+from himecat.input.corpus import Ragged
+from himecat.runtime import sparse as products
+from himecat.runtime.threads import one_blas_thread, run_all
+from himecat.views import words as spectral
+from himecat.views.words import SpectralWords, learn_topics, learn_words, occurrences
 
 N_WORDS, N_VALUES = 40, 6
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat import Taxonomy
-from himecat.classify.assignments import assign, node_probabilities
-from himecat.classify.surest import UNCHANGED, learn_levels, settle
+from himecat.classifier.assignments import assign, node_probabilities
+from himecat.classifier.path_confidence import UNCHANGED, learn_levels, settle
 
 FLAT = Taxonomy.from_paths([("a",), ("b",), ("c",)])
 DEEP = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w")])

@@ -12,14 +12,9 @@ from hypothesis import strategies as st
 from scipy.special import ive
 from scipy.stats import chi2, chisquare
 
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.synthesis import (
-    SyntheticDocuments,
-    estimate_concentration,
-    nearest_words,
-    sample_vmf,
-    synthesize,
-)
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.synthesis import SyntheticDocuments, nearest_words, synthesize
+from himecat.paper.vmf import estimate_concentration, sample_vmf
 
 Float32 = npt.NDArray[np.float32]
 
@@ -136,7 +131,7 @@ def test_equally_near_words_come_by_their_number() -> None:
 def test_many_vectors_are_compared_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors, words = unit_rows(23, 5), unit_rows(40, 5, 1)
     whole = nearest_words(vectors, words, 6)
-    monkeypatch.setattr("himecat.synthesis.generate._CHUNK", 4)
+    monkeypatch.setattr("himecat.paper.synthesis._CHUNK", 4)
     parts = nearest_words(vectors, words, 6)
     assert np.array_equal(whole[0], parts[0])
 

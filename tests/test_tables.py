@@ -10,15 +10,11 @@ from typing import Any
 
 import pytest
 
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import open_dataset
-from himecat.corpus.documents import Fields
-from himecat.errors import UsageError
-from himecat.experiments.results import Run
-from himecat.experiments.runs import failures
-from himecat.experiments.statistics import DatasetStatistics, MetadataStatistics
-from himecat.experiments.summaries import find_sweeps, row_of, summarise_runs
-from himecat.experiments.tables import (
+from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.runs import failures
+from himecat.compare.protocol.statistics import DatasetStatistics, MetadataStatistics
+from himecat.compare.protocol.summaries import find_sweeps, row_of, summarise_runs
+from himecat.compare.protocol.tables import (
     ablation_table,
     comparison_table,
     comparison_tables,
@@ -26,6 +22,10 @@ from himecat.experiments.tables import (
     significance_tables,
     sweep_table,
 )
+from himecat.errors import UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import open_dataset
+from himecat.input.documents import Fields
 from himecat.samples import write_sample
 
 NOISE = (0.0, 0.011, -0.008, 0.004, -0.005)

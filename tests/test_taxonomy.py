@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import DataError
+from himecat.input.taxonomy.tree import Taxonomy
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e/f", "g h"])
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=5).map(tuple), min_size=1, max_size=30)

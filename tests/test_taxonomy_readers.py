@@ -9,11 +9,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus import taxonomy_lines, taxonomy_readers
-from himecat.corpus.problems import Problems
-from himecat.corpus.taxonomy import Taxonomy
-from himecat.corpus.taxonomy_readers import infer_taxonomy, read_taxonomy, render_tree, taxonomy_to_nested
 from himecat.errors import DataError
+from himecat.input.problems import Problems
+from himecat.input.taxonomy import lines as taxonomy_lines
+from himecat.input.taxonomy import readers as taxonomy_readers
+from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy, render_tree, taxonomy_to_nested
+from himecat.input.taxonomy.tree import Taxonomy
 
 NAMES = st.sampled_from(["a", "b", "c", "no", "2019", "x y", "ROOT", "~", "e/f", "é", "1.0", "- z"])
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), min_size=2, max_size=20).filter(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, HiMeCat, Supervision, Taxonomy, score
-from himecat.corpus.builder import load_corpus
-from himecat.corpus.dataset import draw, open_dataset, true_nodes
-from himecat.corpus.documents import Fields
 from himecat.errors import UsageError
+from himecat.input.builder import load_corpus
+from himecat.input.dataset import draw, open_dataset, true_nodes
+from himecat.input.documents import Fields
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TWO = Taxonomy.from_paths([("x",), ("y",)])

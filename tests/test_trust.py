@@ -7,10 +7,10 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Corpus, read_corpus
-from himecat.corpus.columns import Ragged
-from himecat.embedding.trust import ValueTrust, learn_trust
-from himecat.embedding.views import learn_views, unit
+from himecat.input.corpus import Ragged
 from himecat.samples import METADATA, sample_documents
+from himecat.views.base import learn_views, unit
+from himecat.views.metadata import ValueTrust, learn_trust
 
 FloatArray = npt.NDArray[np.float32]
 

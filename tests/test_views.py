@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from himecat import Corpus, read_corpus
-from himecat.embedding.spectral import occurrences
-from himecat.embedding.views import DocumentViews, Seen, _damped, inverse_frequency, learn_views, unit
 from himecat.errors import UsageError
+from himecat.views.base import DocumentViews, Seen, _damped, inverse_frequency, learn_views, unit
+from himecat.views.words import occurrences
 
 
 def documents(n: int = 60) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.corpus import word_numbers
-from himecat.corpus.tokenizer import _normalised, character_classes, tokenize
-from himecat.corpus.word_numbers import WordNumbers, WordRows
+from himecat.input import vocabulary as word_numbers
+from himecat.input.tokenizer import _normalised, character_classes, tokenize
+from himecat.input.vocabulary import WordNumbers, WordRows
 
 AWKWARD = (
     "",

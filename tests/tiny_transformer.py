@@ -12,8 +12,8 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.baselines import System, Task
-from himecat.baselines._transformer import seeded
+from himecat.compare.systems._transformer import seeded
+from himecat.compare.systems.system import System, Task
 from himecat.errors import DataError
 from himecat.samples import sample_documents, sample_taxonomy
 

@@ -9,29 +9,29 @@ __version__ = "0.2.0"
 
 # Names are imported when first used, so that `himecat --help` and a plain import stay fast.
 _HOMES = {
-    "Assignments": "himecat.classify",
-    "Corpus": "himecat.corpus",
+    "Assignments": "himecat.classifier.assignments",
+    "Corpus": "himecat.input.corpus",
     "HiMeCat": "himecat.estimator",
-    "JointSpace": "himecat.embedding",
-    "Supervision": "himecat.corpus",
-    "Taxonomy": "himecat.corpus",
-    "read_corpus": "himecat.corpus.builder",
-    "read_taxonomy": "himecat.corpus.taxonomy_readers",
-    "score": "himecat.metrics",
+    "JointSpace": "himecat.views.space",
+    "Supervision": "himecat.input.corpus",
+    "Taxonomy": "himecat.input.taxonomy.tree",
+    "read_corpus": "himecat.input.builder",
+    "read_taxonomy": "himecat.input.taxonomy.readers",
+    "score": "himecat.evaluation.metrics",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]
 
 if TYPE_CHECKING:
-    from himecat.classify import Assignments as Assignments
-    from himecat.corpus import Corpus as Corpus
-    from himecat.corpus import Supervision as Supervision
-    from himecat.corpus import Taxonomy as Taxonomy
-    from himecat.corpus.builder import read_corpus as read_corpus
-    from himecat.corpus.taxonomy_readers import read_taxonomy as read_taxonomy
-    from himecat.embedding import JointSpace as JointSpace
+    from himecat.classifier.assignments import Assignments as Assignments
     from himecat.estimator import HiMeCat as HiMeCat
-    from himecat.metrics import score as score
+    from himecat.evaluation.metrics import score as score
+    from himecat.input.builder import read_corpus as read_corpus
+    from himecat.input.corpus import Corpus as Corpus
+    from himecat.input.corpus import Supervision as Supervision
+    from himecat.input.taxonomy.readers import read_taxonomy as read_taxonomy
+    from himecat.input.taxonomy.tree import Taxonomy as Taxonomy
+    from himecat.views.space import JointSpace as JointSpace
 
 
 def __getattr__(name: str) -> Any:

@@ -9,20 +9,25 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from himecat import parameters, reading, training
-from himecat.classify import Assignments
-from himecat.corpus import Corpus, Problems, Taxonomy
-from himecat.corpus.builder import Origin, iter_encoded
-from himecat.corpus.documents import Fields
-from himecat.corpus.encoder import TextEncoder, open_encoder
-from himecat.embedding import JointSpace, Round
+from himecat import methods as parameters
+from himecat.classifier import training
+from himecat.classifier.assignments import Assignments
+from himecat.classifier.placing import Placer
 from himecat.errors import DataError, UsageError
-from himecat.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
-from himecat.parallel import usable_threads
-from himecat.parameters import Settings
-from himecat.placing import Placer
-from himecat.progress import Progress, silent
-from himecat.scikit import Estimator
+from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
+from himecat.input import validate as reading
+from himecat.input.builder import Origin, iter_encoded
+from himecat.input.corpus import Corpus
+from himecat.input.documents import Fields
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import Settings
+from himecat.paper.sampled_space import Round
+from himecat.runtime.progress import Progress, silent
+from himecat.runtime.threads import usable_threads
+from himecat.sklearn_compat import Estimator
+from himecat.views.encoder import TextEncoder, open_encoder
+from himecat.views.space import JointSpace
 
 
 class HiMeCat(Estimator):
@@ -51,7 +56,7 @@ class HiMeCat(Estimator):
     scaled_steps, margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, \
     concentration, neighbours, real_share, classifier, epochs, batch_size, min_steps, learning_rate, \
     momentum, filter_widths, filter_maps, hidden
-        Hyperparameters; see :class:`himecat.parameters.Settings`.
+        Hyperparameters; see :class:`himecat.methods.Settings`.
     min_confidence : float
         Where the leaf is less probable than this, the path ends at the deepest node that is not.
     allow_empty_leaves : bool
@@ -359,7 +364,7 @@ class HiMeCat(Estimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Leaf micro F1 of the predictions for the documents that have a label."""
-        from himecat.metrics import score
+        from himecat.evaluation.metrics import score
 
         taxonomy = self._fitted_taxonomy()
         nodes = self.assign(X).nodes
@@ -432,7 +437,7 @@ class HiMeCat(Estimator):
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
-        from himecat.persistence.model import save
+        from himecat.model_folder.model import save
 
         self._check_fitted()
         save(self, folder, overwrite=overwrite)
@@ -440,6 +445,6 @@ class HiMeCat(Estimator):
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> HiMeCat:
         """Read a model from a folder written by :meth:`save`."""
-        from himecat.persistence.model import load
+        from himecat.model_folder.model import load
 
         return load(cls, folder)

@@ -14,9 +14,9 @@ from himecat.cli.options import _value, names
 from himecat.errors import UsageError
 
 if TYPE_CHECKING:
-    from himecat.experiments.compare import Comparison
-    from himecat.experiments.runs import Conditions
-    from himecat.progress import Progress
+    from himecat.compare.protocol.compare import Comparison
+    from himecat.compare.protocol.runs import Conditions
+    from himecat.runtime.progress import Progress
 
 _RUNS = "Runs"
 
@@ -172,9 +172,9 @@ def compare(
     outputs = Outputs(json, markdown, latex, csv, report, figures)
     outputs.check()
     parameters = _parameters(settings or [])
-    from himecat.experiments.compare import compare as run
-    from himecat.experiments.runs import Conditions
-    from himecat.progress import Progress
+    from himecat.compare.protocol.compare import compare as run
+    from himecat.compare.protocol.runs import Conditions
+    from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
 
@@ -216,11 +216,11 @@ def ablate(
     """
     outputs = Outputs(json, markdown, latex, csv, report, figures)
     outputs.check()
-    from himecat.experiments.ablate import ablate as run
-    from himecat.experiments.compare import Comparison, dataset_statistics
-    from himecat.experiments.runs import Conditions
-    from himecat.experiments.systems import ours_with_preset
-    from himecat.progress import Progress
+    from himecat.compare.protocol.ablate import ablate as run
+    from himecat.compare.protocol.compare import Comparison, dataset_statistics
+    from himecat.compare.protocol.runs import Conditions
+    from himecat.compare.protocol.systems import ours_with_preset
+    from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
     ours = ours_with_preset(preset)
@@ -267,11 +267,11 @@ def sweep(
     """
     outputs = Outputs(json, markdown, latex, csv, report, figures)
     outputs.check()
-    from himecat.experiments.compare import Comparison, dataset_statistics
-    from himecat.experiments.runs import Conditions
-    from himecat.experiments.sweep import sweep as run
-    from himecat.experiments.systems import ours_with_preset
-    from himecat.progress import Progress
+    from himecat.compare.protocol.compare import Comparison, dataset_statistics
+    from himecat.compare.protocol.runs import Conditions
+    from himecat.compare.protocol.sweep import sweep as run
+    from himecat.compare.protocol.systems import ours_with_preset
+    from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
     chosen = [_whole_number(value) for value in names(values)]
@@ -292,8 +292,8 @@ def _finish(
     progress: Progress,
 ) -> None:
     """Run on each dataset, show and write what that gave."""
-    from himecat.experiments import tables
-    from himecat.experiments.compare import on_each
+    from himecat.compare.protocol import tables
+    from himecat.compare.protocol.compare import on_each
 
     found = on_each(conditions, run, progress=progress)
     if not outputs.to_stdout:

@@ -13,11 +13,11 @@ from himecat.cli.options import STDOUT, as_json
 from himecat.errors import HimecatError, MissingExtraError, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from himecat.experiments.compare import Comparison
-    from himecat.experiments.runs import Conditions
-    from himecat.experiments.table_styles import Table
-    from himecat.plotting.label_map import LabelMap
-    from himecat.progress import Progress
+    from himecat.compare.figures.label_map import LabelMap
+    from himecat.compare.protocol.compare import Comparison
+    from himecat.compare.protocol.runs import Conditions
+    from himecat.compare.protocol.table_styles import Table
+    from himecat.runtime.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def write_outputs(
         return
     labels = _label_maps(found, conditions, progress) if found.runs else {}
     if outputs.report is not None:
-        from himecat.experiments.comparison_page import write_comparison
+        from himecat.compare.protocol.comparison_page import write_comparison
 
         write_comparison(
             outputs.report,
@@ -110,7 +110,7 @@ def _write(path: Path, content: str, what: str) -> None:
 
         typer.echo(content, nl=not content.endswith("\n"))
         return
-    from himecat.files import write_whole
+    from himecat.runtime.files import write_whole
 
     write_whole(path, content, what)
 
@@ -124,8 +124,8 @@ def _label_maps(
     found: Comparison, conditions: Sequence[Conditions], progress: Progress
 ) -> dict[str, LabelMap]:
     """The map of each dataset that gave results, by its name; one that cannot be made is left out with a sentence."""
-    from himecat.corpus.dataset import open_dataset
-    from himecat.experiments.compare import label_map
+    from himecat.compare.protocol.compare import label_map
+    from himecat.input.dataset import open_dataset
 
     shown = {one.name for one in found.statistics}
     maps = {}
@@ -140,10 +140,10 @@ def _label_maps(
 
 
 def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> None:
-    from himecat.experiments.summaries import find_sweeps, panel_per_system
-    from himecat.plotting.label_map import draw_label_map
-    from himecat.plotting.scores import draw_scores
-    from himecat.plotting.sweep import draw_sweep
+    from himecat.compare.figures.label_map import draw_label_map
+    from himecat.compare.figures.scores import draw_scores
+    from himecat.compare.figures.sweep import draw_sweep
+    from himecat.compare.protocol.summaries import find_sweeps, panel_per_system
 
     try:
         folder.mkdir(exist_ok=True)

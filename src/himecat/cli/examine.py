@@ -11,7 +11,7 @@ import typer
 from himecat.cli import options as o
 from himecat.cli.options import method_arguments, names, printable, write_json
 from himecat.errors import UsageError
-from himecat.parameters import Settings
+from himecat.methods import Settings
 
 
 def demo(
@@ -31,8 +31,8 @@ def demo(
     Example: `himecat demo -o demo`
     """
     arguments = method_arguments(preset, False, False, None, settings)
-    from himecat.experiments.demo import a_leaf, run_demo
-    from himecat.progress import Progress
+    from himecat.cli.demo import a_leaf, run_demo
+    from himecat.runtime.progress import Progress
     from himecat.samples import METADATA
 
     progress = Progress(quiet=quiet)
@@ -78,8 +78,8 @@ def check(
     Example: `himecat check papers.jsonl --taxonomy tree.yaml --metadata authors,tags`
     """
     o.refuse_inputs(json, documents, taxonomy, keywords)
-    from himecat.corpus.check import check as look_over
-    from himecat.corpus.documents import Fields
+    from himecat.input.check import check as look_over
+    from himecat.input.documents import Fields
 
     fields = Fields(tuple(names(text)), tuple(names(metadata)), labels, id_field)
     report = look_over(
@@ -96,7 +96,7 @@ def check(
     if not quiet and str(json) != o.STDOUT:
         from rich.console import Console
 
-        from himecat.corpus.check import render
+        from himecat.input.check import render
 
         # The errors follow on standard error, as those of every command.
         render(report, Console(), errors=False)
@@ -128,7 +128,7 @@ def explain(
     if label is None and documents is None:
         raise UsageError("Name a category, or documents with --documents.")
     from himecat.estimator import HiMeCat
-    from himecat.explain import LabelExplanation
+    from himecat.evaluation.explain import LabelExplanation
 
     o.refuse_inputs(json, documents, model)
     fitted = HiMeCat.load(model)

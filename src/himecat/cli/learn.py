@@ -12,7 +12,7 @@ from himecat.cli import options as o
 from himecat.cli.options import as_json, counted, method_arguments, names, write_json
 
 if TYPE_CHECKING:
-    from himecat.experiments import DrawResult
+    from himecat.compare.protocol.evaluate import DrawResult
 
 
 def fit(
@@ -49,11 +49,11 @@ def fit(
     Example: `himecat fit papers.jsonl --taxonomy tree.yaml --metadata authors,tags -o model`
     """
     arguments = method_arguments(preset, no_hierarchy, no_metadata, ignore_metadata, settings)
-    from himecat.files import refuse_existing
+    from himecat.runtime.files import refuse_existing
 
     refuse_existing(output, overwrite, "The model")
     from himecat.estimator import HiMeCat
-    from himecat.progress import Progress
+    from himecat.runtime.progress import Progress
 
     if keywords is not None:
         arguments["keywords"] = keywords
@@ -173,7 +173,7 @@ def evaluate(
         else:
             write_json(json, found)
         return
-    from himecat.files import whole_file
+    from himecat.runtime.files import whole_file
 
     # Opened first: a place that cannot be written should not come to light after hours of work.
     with whole_file(json, what="The result") as stream:
@@ -185,9 +185,9 @@ def evaluate(
 def _evaluate(
     dataset: Path, draws: int, per_leaf: int, holdout: float, arguments: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
-    from himecat.experiments import evaluate as run
-    from himecat.experiments import spread, summarise
-    from himecat.progress import Progress
+    from himecat.compare.protocol.evaluate import evaluate as run
+    from himecat.compare.protocol.evaluate import spread, summarise
+    from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
 

@@ -209,7 +209,7 @@ def method_arguments(
     >>> method_arguments("paper", True, False, None, ["beta=10", "classifier=mean-logistic"])
     {'preset': 'paper', 'use_hierarchy': False, 'beta': 10, 'classifier': 'mean-logistic'}
     """
-    from himecat.parameters import check_value, resolve
+    from himecat.methods import check_value, resolve
 
     given: dict[str, Any] = {}
     if no_hierarchy:
@@ -227,7 +227,7 @@ def method_arguments(
 
 
 def _setting(written: str) -> tuple[str, Any]:
-    from himecat.parameters import NAMES
+    from himecat.methods import NAMES
 
     name, equals, value = written.partition("=")
     name = name.strip().replace("-", "_")
@@ -285,6 +285,6 @@ def write_json(target: Path, result: Any) -> None:
     if str(target) == STDOUT:
         typer.echo(as_json(result), nl=False)
         return
-    from himecat.files import write_whole
+    from himecat.runtime.files import write_whole
 
     write_whole(target, as_json(result), what="The result")

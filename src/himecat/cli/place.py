@@ -14,9 +14,9 @@ from himecat.cli.options import counted, names, write_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from himecat.classify import Assignments
-    from himecat.corpus.builder import Origin
-    from himecat.metrics import Scores
+    from himecat.classifier.assignments import Assignments
+    from himecat.evaluation.metrics import Scores
+    from himecat.input.builder import Origin
 
 
 def predict(
@@ -58,10 +58,10 @@ def predict(
 
     import numpy as np
 
-    from himecat.corpus import Problems
     from himecat.estimator import HiMeCat
-    from himecat.files import whole_file
-    from himecat.progress import Progress
+    from himecat.input.problems import Problems
+    from himecat.runtime.files import whole_file
+    from himecat.runtime.progress import Progress
 
     o.refuse_inputs(output, documents, model)
     progress = Progress(quiet=quiet)
@@ -160,11 +160,11 @@ def score(
 
     Example: `himecat score predictions.jsonl datasets/arxiv --without-draw 0`
     """
-    from himecat.corpus.documents import Fields
-    from himecat.experiments.scoring import score_predictions
+    from himecat.compare.protocol.scoring import score_predictions
+    from himecat.input.documents import Fields
 
     o.refuse_inputs(json, predictions, dataset)
-    from himecat.progress import Progress
+    from himecat.runtime.progress import Progress
 
     found, missing = score_predictions(
         predictions,

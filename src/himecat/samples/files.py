@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import OutputError
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.samples.generator import METADATA, sample_documents, sample_split, sample_taxonomy
 
 _README = """\

@@ -6,17 +6,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from himecat.corpus.taxonomy import Taxonomy
 from himecat.errors import UsageError
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.samples.category import Category
-from himecat.samples.desk import (
-    CHANGES_OF_SUBJECT,
-    CLOSINGS,
-    GENERIC_WISHES,
-    MIDDLES,
-    OPENINGS,
-    TOWN,
-)
+from himecat.samples.desk import CHANGES_OF_SUBJECT, CLOSINGS, GENERIC_WISHES, MIDDLES, OPENINGS, TOWN
 from himecat.samples.grammar import Dice, expand
 from himecat.samples.people import DISTRICTS, HOME_DISTRICTS, ROUTINE_TAGS, SETTING, Residents
 from himecat.samples.themes import THEMES

@@ -1,0 +1,1 @@
+"""The default method: a mixture over the leaves, linear classifiers, label prior and calibration."""

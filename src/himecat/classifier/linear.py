@@ -1,0 +1,245 @@
+"""Linear classifiers that learn from probable labels, each document judged by those that did not learn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import diags, issparse
+
+from himecat.runtime.sparse import FAST_WIDTH, Run, conjugate_gradients, is_large, one_by_one, product
+
+FloatArray = npt.NDArray[np.float32]
+
+_ITERATIONS = 8
+# Loops loaded for one classifier serve the others of the same fit too, which are at least so many.
+_CALLS = 6
+# A row that belongs to a group with less than this probability helps to tell none of its categories apart.
+_CANDIDATE = 0.01
+
+
+Groups = Sequence[npt.NDArray[np.int64]]
+
+
+def ridge(
+    rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, groups: Groups = ()
+) -> FloatArray:
+    """Weighted least squares with a penalty, for all categories at once.
+
+    Dense rows are solved exactly, sparse ones by a few steps of conjugate gradients, whose early end is a
+    penalty of its own.
+
+    Parameters
+    ----------
+    groups : sequence of arrays, optional
+        For very many categories, which ones stand together. Sparse rows are then first told which group they are
+        in, and the categories of a group apart by those rows alone that may belong to it.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    >>> found = ridge(rows, np.eye(2, dtype=np.float32), np.ones(2, np.float32), 0.1)
+    >>> (rows @ found).argmax(axis=1).tolist()
+    [0, 1]
+    """
+    found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
+    for piece in _pieces(rows, targets, weights, penalty, groups, _is_large(rows, targets)):
+        piece.add_to(found, 1.0)
+    return found
+
+
+class _Piece(NamedTuple):
+    """The weights of a few categories: those of the columns that count, and what all columns have in common."""
+
+    chosen: npt.NDArray[np.int64]
+    used: npt.NDArray[np.int64]
+    solved: FloatArray
+    shared: FloatArray | None
+
+    @property
+    def place(self) -> slice | npt.NDArray[np.int64]:
+        """The categories; those next to each other as a slice, with which they are copied several times faster."""
+        first, last = int(self.chosen[0]), int(self.chosen[-1]) + 1
+        return slice(first, last) if np.array_equal(self.chosen, np.arange(first, last)) else self.chosen
+
+    def whole(self, n_columns: int) -> FloatArray:
+        """All columns; categories may be filled up with others."""
+        width = self.solved.shape[1]
+        if self.shared is None:
+            found = np.zeros((n_columns, width), dtype=np.float32)
+        else:
+            found = np.repeat(self.shared[:, None], width, axis=1)
+        found[self.used] += self.solved
+        return found
+
+    def add_to(self, weights: FloatArray, share: float) -> None:
+        """Add a share of these to the weights of all categories."""
+        place = self.place
+        if self.shared is not None:
+            weights[:, place] += np.float32(share) * self.shared[:, None]
+        part = self.solved[:, : len(self.chosen)] * np.float32(share)
+        if isinstance(place, slice):
+            weights[self.used, place] += part
+        else:
+            weights[np.ix_(self.used, place)] += part
+
+
+def _is_large(rows: Any, targets: FloatArray) -> bool:
+    return issparse(rows) and is_large(rows, targets.shape[1], 2 * _ITERATIONS * _CALLS)
+
+
+def _pieces(
+    rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, groups: Groups, large: bool
+) -> Iterator[_Piece]:
+    """The weights of a few categories at a time: however many there are, little memory is needed."""
+    everything = np.arange(targets.shape[1])
+    if not issparse(rows):
+        yield _Piece(
+            everything, np.arange(rows.shape[1]), _dense_ridge(rows, targets, weights, penalty), None
+        )
+        return
+    if not groups:
+        for first, used, solved in _solved(rows, targets, weights, penalty, large):
+            yield _Piece(everything[first : first + FAST_WIDTH], used, solved, None)
+        return
+    # A category's weights are those of its group and those that tell it from the others of the group.
+    of_group = np.stack([targets[:, group].sum(axis=1) for group in groups], axis=1)
+    between = np.zeros((len(groups), rows.shape[1]), dtype=np.float32)
+    for first, used, solved in _solved(rows, of_group, weights, penalty, large):
+        last = min(first + FAST_WIDTH, len(groups))
+        between[first:last, used] = solved[:, : last - first].T
+    for number, group in enumerate(groups):
+        # In a group of one there is nothing to tell apart: to keep up with the others, its own weights count twice.
+        candidates = np.flatnonzero(of_group[:, number] > _CANDIDATE) if len(group) > 1 else group[:0]
+        if not len(candidates):
+            nothing = np.zeros((0, len(group)), dtype=np.float32)
+            yield _Piece(group, group[:0], nothing, 2 * between[number])
+            continue
+        own = targets[np.ix_(candidates, group)]
+        for first, used, solved in _solved(rows[candidates], own, weights[candidates], penalty, large):
+            yield _Piece(group[first : first + FAST_WIDTH], used, solved, between[number])
+
+
+def _dense_ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: float) -> FloatArray:
+    mean = (weights @ targets) / float(weights.sum())
+    weighted = rows * weights[:, None]
+    system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
+    return np.asarray(np.linalg.solve(system, weighted.T @ (targets - mean)), dtype=np.float32)
+
+
+def _solved(
+    rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, large: bool
+) -> Iterator[tuple[int, npt.NDArray[np.int64], FloatArray]]:
+    """The first of a few categories, the columns that have entries, and the weights of these."""
+    mean = (weights @ targets) / float(weights.sum())
+    # A column without an entry needs no weight, and there are many: most metadata values are rare.
+    used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
+    narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
+    across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
+    for first in range(0, targets.shape[1], FAST_WIDTH):
+        chosen = slice(first, first + FAST_WIDTH)
+        width = targets[:, chosen].shape[1]
+        # Columns of zeros fill the last ones up, and stay zeros.
+        centred = np.zeros((len(targets), FAST_WIDTH if large else width), dtype=np.float32)
+        np.subtract(targets[:, chosen], mean[chosen], out=centred[:, :width])
+        target = product(across, centred, large=large)
+        yield (
+            first,
+            used,
+            conjugate_gradients(narrow, across, target, penalty, iterations=_ITERATIONS, large=large),
+        )
+
+
+class Judged(NamedTuple):
+    """What classifiers say of documents they did not learn from.
+
+    Attributes
+    ----------
+    scores : array of shape (documents, categories)
+        The documents' scores.
+    weights : array of shape (columns, categories)
+        The mean of the classifiers' weights, which judges new documents; empty where it was not wanted.
+    """
+
+    scores: FloatArray
+    weights: FloatArray
+
+
+def cross_fit(
+    views: Sequence[Any],
+    targets: FloatArray,
+    weights: FloatArray,
+    parts: npt.NDArray[np.integer],
+    penalty: float,
+    run: Run = one_by_one,
+    groups: Groups = (),
+    *,
+    want_weights: bool = True,
+) -> list[Judged]:
+    """Score every document by classifiers that did not see its own probable label.
+
+    Parameters
+    ----------
+    views : sequence
+        The documents as rows of a dense or sparse matrix, once for each way to see them.
+    parts : array
+        The part each document is in; -1 for those whose label is known, which every classifier learns from.
+    run : callable
+        Runs the jobs, one for each view and part, and gives their results in order.
+    groups : sequence of arrays, optional
+        For very many categories, which ones stand together; see `ridge`.
+    want_weights : bool
+        Whether new documents are to be judged later.
+
+    Examples
+    --------
+    >>> rows = np.repeat(np.eye(2, dtype=np.float32), 4, axis=0)
+    >>> targets = np.repeat(np.eye(2, dtype=np.float32), 4, axis=0)
+    >>> [found] = cross_fit([rows], targets, np.ones(8, np.float32), np.arange(8) % 2, 0.1)
+    >>> found.scores.argmax(axis=1).tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    n_parts = int(parts.max(initial=0)) + 1
+    known = np.flatnonzero(parts < 0)
+    away = [np.flatnonzero(parts == part) for part in range(n_parts)]
+
+    def job_of(rows: Any, part: int) -> Callable[[], tuple[FloatArray, list[_Piece]]]:
+        def job() -> tuple[FloatArray, list[_Piece]]:
+            # Where there is no other document, its own label is all there is to learn from.
+            rest = np.flatnonzero(parts != part) if len(away[part]) < len(parts) else away[part]
+            judged = rows[np.concatenate([away[part], known])]
+            given = (rows[rest], targets[rest], weights[rest], penalty)
+            scores = np.empty((judged.shape[0], targets.shape[1]), dtype=np.float32)
+            large, kept = _is_large(rows, targets), []
+            for piece in _pieces(*given, groups, large):
+                whole = piece.whole(rows.shape[1])
+                of_few = product(judged, whole, large=large) if issparse(rows) else judged @ whole
+                scores[:, piece.place] = of_few[:, : len(piece.chosen)]
+                if want_weights:
+                    kept.append(piece)
+            return scores, kept
+
+        return job
+
+    jobs = [job_of(rows, part) for rows in views for part in range(n_parts)]
+    results: list[Judged] = []
+    # One result after the other, so that those of jobs run one by one need not be kept.
+    done = iter(run(jobs))
+    for number in range(len(jobs)):
+        scores, pieces = next(done)
+        view, part = divmod(number, n_parts)
+        if part == 0:
+            n_columns = views[view].shape[1] if want_weights else 0
+            results.append(
+                Judged(np.zeros_like(targets), np.zeros((n_columns, targets.shape[1]), dtype=np.float32))
+            )
+        if want_weights:
+            for piece in pieces:
+                piece.add_to(results[-1].weights, 1.0 / n_parts)
+        del pieces
+        own = away[part]
+        results[-1].scores[own] = scores[: len(own)]
+        results[-1].scores[known] += scores[len(own) :] / np.float32(n_parts)
+    return results

@@ -1,0 +1,205 @@
+"""A mixture of von Mises-Fisher distributions, one per leaf, held in place by what is known of each leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.input.corpus import Supervision
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.views.base import unit
+
+FloatArray = npt.NDArray[np.float32]
+
+# All documents placed at a leaf together weigh as much in its direction as this many labelled ones.
+_PLACED_WEIGHT = 4.0
+# Mass spread evenly over the leaves when their frequencies are learned, as a share of the documents' own.
+_EVEN_SHARE = 0.3
+
+
+def softmax(scores: npt.NDArray[np.floating]) -> FloatArray:
+    """Probabilities from scores, row by row.
+
+    Examples
+    --------
+    >>> softmax(np.array([[0.0, 0.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    return np.asarray(softmax_in_place(scores.copy()), dtype=np.float32)
+
+
+def softmax_in_place(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What `softmax` gives, in the place of the scores: documents x leaves are large.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.0, 0.0]], dtype=np.float32)
+    >>> softmax_in_place(scores) is scores, scores.tolist()
+    (True, [[0.5, 0.5]])
+    """
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores
+
+
+@dataclass(frozen=True)
+class Anchors:
+    """What is known of each leaf: directions that belong to it, and how many documents they count as.
+
+    Attributes
+    ----------
+    sums : array of shape (leaves, dimension)
+        Sum of the directions of the labelled documents, of the leaf's name and of its keywords.
+    mass : array of shape (leaves,)
+        How many documents these count as.
+    rows : array
+        Rows of the labelled documents.
+    allowed : array of shape (labelled, leaves)
+        The leaves each labelled document may belong to: one, or those below the inner node it is known at.
+    """
+
+    sums: FloatArray
+    mass: FloatArray
+    rows: npt.NDArray[np.int64]
+    allowed: npt.NDArray[np.bool_]
+
+    @property
+    def certain(self) -> npt.NDArray[np.int64]:
+        """Rows of the documents whose leaf is known."""
+        return np.asarray(self.rows[self.allowed.sum(axis=1) == 1])
+
+    def hold(self, posterior: FloatArray) -> None:
+        """Put the labelled documents back where they are known to be."""
+        if len(self.rows):
+            kept = np.where(self.allowed, np.maximum(posterior[self.rows], 1e-9), 0.0)
+            posterior[self.rows] = kept / kept.sum(axis=1, keepdims=True)
+
+
+def gather_anchors(
+    taxonomy: Taxonomy,
+    supervision: Supervision,
+    directions: FloatArray,
+    seeds: FloatArray,
+    seed_mass: FloatArray,
+) -> Anchors:
+    """Collect what holds the leaves in place.
+
+    Parameters
+    ----------
+    seeds, seed_mass : arrays
+        Directions of what the leaves' names and keywords say, summed, and how many documents they count as.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> few = Supervision(np.array([0]), np.array([1]))
+    >>> found = gather_anchors(tree, few, np.eye(2, dtype=np.float32), np.zeros((2, 2), np.float32),
+    ...                        np.zeros(2, np.float32))
+    >>> found.mass.tolist(), found.allowed.tolist()
+    ([1.0, 0.0], [[True, False]])
+    """
+    sums, mass = seeds.copy(), seed_mass.astype(np.float32).copy()
+    rows = np.unique(supervision.rows)
+    allowed = np.zeros((len(rows), taxonomy.n_leaves), dtype=bool)
+    place = {row: position for position, row in enumerate(rows.tolist())}
+    for row, node in zip(supervision.rows.tolist(), supervision.nodes.tolist(), strict=True):
+        allowed[place[row]] |= taxonomy.leaf_membership[node]
+        leaf = int(taxonomy.leaf_position[node])
+        # A document without known words says nothing of its leaf.
+        if leaf >= 0 and directions[row].any():
+            sums[leaf] += directions[row]
+            mass[leaf] += 1.0
+    return Anchors(sums, mass, rows.astype(np.int64), allowed)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The fitted leaves: where each points, how frequent it is, and where each document belongs."""
+
+    directions: FloatArray
+    log_prior: FloatArray
+    posterior: FloatArray
+    scores: FloatArray
+
+
+def fit_mixture(
+    taxonomy: Taxonomy,
+    anchors: Anchors,
+    directions: FloatArray,
+    *,
+    concentration: float,
+    rounds: int,
+    learn_prior: bool,
+    kin: float = 0.0,
+    log_prior: FloatArray | None = None,
+) -> Mixture:
+    """Fit by expectation and maximisation; with no rounds the anchors alone decide.
+
+    Parameters
+    ----------
+    kin : float
+        How many documents' worth of a leaf's direction come from the leaves below its parent.
+    log_prior : array, optional
+        Logarithms of the leaves' frequencies at the start; without it, all leaves are equally frequent.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> rows = unit(np.array([[1, 0.1], [1, 0.3], [0.1, 1], [0.3, 1]]))
+    >>> few = Supervision(np.array([0, 2]), np.array([1, 2]))
+    >>> held = gather_anchors(tree, few, rows, np.zeros((2, 2), np.float32), np.zeros(2, np.float32))
+    >>> found = fit_mixture(tree, held, rows, concentration=30, rounds=5, learn_prior=True)
+    >>> found.posterior.argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    means = _anchor_means(taxonomy, anchors, kin)
+    share = np.maximum(anchors.mass, 1.0)
+    share = (share / (share + _PLACED_WEIGHT)).astype(np.float32)[:, None]
+    n_leaves = len(means)
+    pointing = unit(means)
+    log_prior = np.zeros(n_leaves, dtype=np.float32) if log_prior is None else log_prior
+    certain = anchors.certain
+    for turn in range(rounds + 1):
+        scores = np.asarray(directions @ pointing.T, dtype=np.float32)
+        scores *= np.float32(concentration)
+        scores += log_prior
+        posterior = softmax_in_place(scores.copy() if turn == rounds else scores)
+        anchors.hold(posterior)
+        if turn == rounds:
+            break
+        # Documents whose leaf is known are among the anchors.
+        posterior[certain] = 0.0
+        mass = posterior.sum(axis=0)
+        mean = (posterior.T @ directions) / np.maximum(mass, 1e-9)[:, None]
+        pointing = unit(share * means + (1 - share) * mean)
+        if learn_prior:
+            spread = mass + _EVEN_SHARE * max(float(mass.sum()), 1e-9) / n_leaves
+            log_prior = np.log(spread / spread.sum()).astype(np.float32)
+    return Mixture(pointing, log_prior, posterior, scores)
+
+
+def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, kin: float) -> FloatArray:
+    """The mean direction of what is known of each leaf; an unknown leaf stands where its nearest kin do."""
+    sums, mass = anchors.sums, anchors.mass
+    if kin > 0:
+        below = taxonomy.leaf_membership[[taxonomy.parents[leaf] for leaf in taxonomy.leaves]].astype(
+            np.float32
+        )
+        # The root has nothing to pool: all leaves lie below it.
+        below[[taxonomy.parents[leaf] == 0 for leaf in taxonomy.leaves]] = 0.0
+        pooled = below @ sums / np.maximum(below @ mass, 1.0)[:, None]
+        shared = kin * (below @ mass > 0) * (mass > 0)
+        sums, mass = sums + shared[:, None] * pooled, mass + shared
+    means = sums / np.maximum(mass, 1.0)[:, None]
+    for position in np.flatnonzero(anchors.mass == 0).tolist():
+        leaf = taxonomy.leaves[position]
+        for node in (*reversed(taxonomy.lineages[leaf][:-1]), 0):
+            near = taxonomy.leaf_membership[node] & (anchors.mass > 0)
+            if near.any():
+                means[position] = anchors.sums[near].sum(axis=0) / anchors.mass[near].sum()
+                break
+    return np.asarray(means, dtype=np.float32)

@@ -1,0 +1,147 @@
+"""The demonstration: sample corpus, model, predictions and report in one folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from himecat.errors import OutputError
+from himecat.estimator import HiMeCat
+from himecat.evaluation.metrics import Scores, score
+from himecat.evaluation.report import ReportDocument, write_report
+from himecat.runtime.files import write_whole
+from himecat.runtime.progress import Progress
+from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
+
+# What a demo folder holds; a folder with anything else in it is never replaced.
+_WRITTEN = {
+    "README.md", "corpus.jsonl", "doc_id.txt", "documents.jsonl", "label_hier.txt", "meta_dict.json", "model",
+    "predictions.jsonl", "report.html", "taxonomy.yaml",
+}  # fmt: skip
+
+
+def run_demo(
+    folder: str | os.PathLike[str],
+    arguments: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    overwrite: bool = False,
+    progress: Progress,
+) -> Scores:
+    """Fit on the sample corpus, score the unlabelled documents and write everything to a folder.
+
+    The folder gets the files of the sample corpus, `model/`, `predictions.jsonl` and `report.html`, and
+    appears when all of them are there.
+    """
+    with _appearing(Path(folder), overwrite) as unfinished:
+        return _fill(unfinished, arguments, seed, threads, progress)
+
+
+def a_leaf() -> str:
+    """The name of a leaf of the sample corpus, at the deepest level and not found anywhere else.
+
+    Examples
+    --------
+    >>> sample_taxonomy().is_leaf(sample_taxonomy().find(a_leaf()))
+    True
+    """
+    tree = sample_taxonomy()
+    deepest = (leaf for leaf in tree.leaves if tree.depths[leaf] == tree.depth)
+    return next(name for leaf in deepest if len(tree.nodes_by_name[name := tree.names[leaf]]) == 1)
+
+
+def _fill(
+    target: Path, arguments: Mapping[str, Any], seed: int, threads: int | None, progress: Progress
+) -> Scores:
+    write_sample(target)
+    taxonomy = sample_taxonomy()
+    documents = sample_documents()
+    labels = sample_split(documents)
+    began = time.perf_counter()
+    model = HiMeCat(taxonomy, list(METADATA), random_state=seed, threads=threads, **arguments)
+    model.fit(documents, labels, progress=progress)
+    fitted = time.perf_counter()
+    placed = model.assign(documents)
+    done = time.perf_counter()
+    model.save(target / "model")
+    truth = np.array([taxonomy.find(document["labels"]) for document in documents])
+    test = np.array([label is None for label in labels])
+    scores = score(taxonomy, truth[test], placed.nodes[test])
+    lines = [
+        json.dumps(
+            {
+                "id": document["id"],
+                "path": list(placed.path(row)),
+                "confidence": list(placed.confidences(row)),
+                "leaf": bool(placed.reached_leaf[row]),
+            },
+            ensure_ascii=False,
+        )
+        for row, document in enumerate(documents)
+    ]
+    write_whole(target / "predictions.jsonl", "\n".join(lines) + "\n", what="The predictions")
+    write_report(
+        target / "report.html",
+        taxonomy=taxonomy,
+        documents=[
+            ReportDocument(
+                id=documents[row]["id"],
+                text=documents[row]["text"],
+                path=placed.path(row),
+                confidence=placed.confidences(row),
+                true_path=tuple(documents[row]["labels"]),
+                metadata={kind: documents[row].get(kind, []) for kind in METADATA},
+            )
+            for row in np.flatnonzero(test).tolist()
+        ],
+        scores=scores,
+        title="himecat on its sample corpus",
+        settings={name: str(value) for name, value in model.settings_.as_dict().items()},
+        timings={"fit": fitted - began, "predict": done - fitted},
+    )
+    return scores
+
+
+@contextmanager
+def _appearing(target: Path, overwrite: bool) -> Iterator[Path]:
+    """A folder to fill, moved to its place at the end; only what an earlier demo wrote is ever replaced."""
+    if target.exists() and not target.is_dir():
+        raise OutputError(f"{target} is a file: choose another folder.")
+    if target.is_dir() and any(target.iterdir()):
+        if not overwrite:
+            raise OutputError(f"{target} exists already: choose another folder or pass --overwrite.")
+        strange = sorted(found.name for found in target.iterdir() if found.name not in _WRITTEN)
+        if strange:
+            raise OutputError(
+                f"{target} holds {strange[0]}, which himecat demo did not write, and is left alone: choose "
+                "another folder."
+            )
+    shown, target = target, target.absolute()
+    room: Path | None = None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        room = Path(tempfile.mkdtemp(prefix=".himecat-", suffix=".part", dir=target.parent))
+        # One level down, because a temporary folder can be read by its owner only.
+        yield room / "demo"
+        if target.is_dir():
+            target.rename(room / "before")
+        (room / "demo").rename(target)
+    except OutputError as error:
+        raise OutputError(str(error).replace(f"{room}/demo", str(shown))) from error
+    except OSError as error:
+        raise OutputError(f"{shown} cannot be written: {error.strerror or error}.") from error
+    finally:
+        if room is not None:
+            if (room / "before").is_dir() and not target.exists():
+                (room / "before").rename(target)
+            shutil.rmtree(room, ignore_errors=True)

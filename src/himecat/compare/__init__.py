@@ -1,0 +1,1 @@
+"""Other systems, the protocol that compares them, and the figures."""

@@ -1,0 +1,1 @@
+"""Draws, runs, cache, scores, significance and tables."""

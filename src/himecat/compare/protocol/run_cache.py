@@ -1,0 +1,270 @@
+"""Results of runs that are done already, one small file each, so that nothing is measured twice."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import himecat
+from himecat.compare.protocol.results import Run
+from himecat.compare.systems.system import System
+from himecat.errors import DataError, OutputError
+from himecat.input.dataset import DRAW_FILE, METADATA_FILE, TREE_FILE, Dataset
+from himecat.runtime.files import write_whole
+from himecat.views.encoder_cache import CACHE_VARIABLE
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+# What reads, scores and measures, whatever the system.
+_PROTOCOL = "himecat.compare.protocol.measure"
+# Rooms and modules that show, tell or keep things, and change no result.
+_WITHOUT_PART = (
+    "himecat.cli",
+    "himecat.compare.figures",
+    "himecat.errors",
+    "himecat.evaluation.report",
+    "himecat.kernels.compiled",
+    "himecat.model_folder",
+    "himecat.runtime.files",
+    "himecat.runtime.progress",
+    "himecat.samples",
+)
+# Named by every system, though they import systems only to list them.
+_LISTS = {"himecat", "himecat.compare.systems", "himecat.compare.systems.registry"}
+_PACKAGE = Path(himecat.__file__).parent
+
+
+class RunCache:
+    """Runs by what they depend on, kept in the files of one folder.
+
+    A file is written whole or not at all; a damaged one is left out with a sentence, and so is a folder that
+    cannot be written. Failed runs are not kept: they are tried again.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Where the files are; None keeps nothing.
+    warn : callable
+        Receives the sentences.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> scores = {"micro": 0.5, "macro": 0.4}
+    >>> run = Run("letters", "tfidf-svm", "TF-IDF + SVM", {}, 0, 0, leaf=scores, overall=scores)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = RunCache(Path(folder), print)
+    ...     kept.add({"draw": 0}, run)
+    ...     kept.find({"draw": 0}, run) == run, kept.find({"draw": 1}, run)
+    (True, None)
+    """
+
+    def __init__(self, folder: Path | None, warn: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._warn = warn
+        self._keeps = folder is not None
+
+    def find(self, key: Mapping[str, Any], asked: Run) -> Run | None:
+        """The run with this key under the names of the one that is asked for; None where there is none."""
+        path = self._path(key, asked)
+        if path is None:
+            return None
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["key"] != json.loads(json.dumps(key)):
+                return None
+            found = Run.from_dict(content["run"])
+            if not {"micro", "macro"} <= set(found.leaf) & set(found.overall):
+                raise ValueError
+        except OSError:
+            # There is none, or none that can be read; whether one can be written is told then.
+            return None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            self._warn(f"{path} is damaged: it is left out, and the run is measured again.")
+            return None
+        # The same dataset may lie in a folder of another name, and a row of a table may be called otherwise.
+        return replace(
+            found, dataset=asked.dataset, system=asked.system, title=asked.title, parameters=asked.parameters
+        )
+
+    def add(self, key: Mapping[str, Any], run: Run) -> None:
+        """Keep a run that gave scores."""
+        path = self._path(key, run)
+        if path is None or not self._keeps or run.failure:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            content = json.dumps({"key": dict(key), "run": run.as_dict()}, ensure_ascii=False, indent=1)
+            write_whole(path, content + "\n", "The result of a run")
+        except OSError as error:
+            self._keeps = False
+            said = str(error) if isinstance(error, OutputError) else f"{path.parent}: {error.strerror}."
+            self._warn(f"results are not kept for the next time. {said}")
+
+    def _path(self, key: Mapping[str, Any], run: Run) -> Path | None:
+        if self.folder is None:
+            return None
+        # The dataset's name would split what is the same data under two names.
+        name = re.sub(r"[^\w.-]+", "_", run.system)
+        return self.folder / f"{name}-{run.draw}-{run.seed}-{_digest(key)}.json"
+
+
+def kept_vectors(
+    folder: Path | None, name: str, key: Mapping[str, Any], make: Callable[[], FloatArray]
+) -> FloatArray:
+    """Vectors that were made before for the same key; else they are made, and kept if that is possible.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.eye(2))
+    ...     print(kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.zeros((2, 2))).tolist())
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if folder is None:
+        return make()
+    path = folder / f"{name}-{_digest(key)}.npy"
+    try:
+        found: FloatArray = np.load(path, allow_pickle=False)
+        return found
+    except (OSError, ValueError, EOFError):
+        found = make()
+    stream = io.BytesIO()
+    np.save(stream, found, allow_pickle=False)
+    # Where it cannot be kept, the runs have said so.
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, stream.getvalue(), "The map of the labels")
+    return found
+
+
+def _digest(key: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()[:20]
+
+
+def results_folder(named: str | os.PathLike[str] | None = None) -> Path | None:
+    """Where results are kept: the named folder, `runs` in HIMECAT_CACHE, or in the user's cache folder.
+
+    Examples
+    --------
+    >>> results_folder("kept").name
+    'kept'
+    """
+    if named is not None:
+        return Path(named).expanduser()
+    if common := os.environ.get(CACHE_VARIABLE, "").strip():
+        return Path(common).expanduser() / "runs"
+    from himecat.kernels.compiled import kernel_folder
+
+    kernels = kernel_folder()
+    return None if kernels is None else kernels.parent / "runs"
+
+
+def dataset_fingerprint(dataset: Dataset) -> str:
+    """A hash of what the files of a dataset hold; where the folder lies does not matter.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from himecat.input.dataset import open_dataset
+    >>> from himecat.samples import write_sample
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     one, two = (open_dataset(write_sample(f"{place}/{name}", 330)) for name in "ab")
+    ...     dataset_fingerprint(one) == dataset_fingerprint(two)
+    True
+    """
+    digest = hashlib.sha256()
+    small = [dataset.folder / name for name in (TREE_FILE, METADATA_FILE, DRAW_FILE)]
+    try:
+        for path in (dataset.documents, *(path for path in small if path.is_file())):
+            digest.update(f"{path.name}\0".encode(errors="surrogateescape"))
+            with open(path, "rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+    except OSError as error:
+        raise DataError(f"{dataset.folder} cannot be read: {error.strerror or error}.") from error
+    return digest.hexdigest()[:16]
+
+
+def code_version(kind: type[System]) -> str:
+    """A hash of the source code that a result of this system depends on.
+
+    These are the system's own file, the one that reads and scores, and every file of the package that they
+    import, directly or through others. Code that only finds, shows, tells or keeps things (command line,
+    report, figures, model folders, progress) does not count, and neither do the files of other systems. For a
+    system of the user's own, files beside it that it imports are not followed.
+
+    Examples
+    --------
+    >>> from himecat.compare.systems.registry import built_in_systems
+    >>> kinds = built_in_systems()
+    >>> code_version(kinds["tfidf-svm"]) == code_version(kinds["encoder-lr"])
+    False
+    """
+    own = Path(str(sys.modules[kind.__module__].__file__))
+    files = {own, *_files_behind(_PROTOCOL)}
+    for module in _imported(own):
+        files |= _files_behind(module)
+    digest = hashlib.sha256(himecat.__version__.encode())
+    for path in sorted(files, key=lambda path: path.as_posix()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _files_behind(root: str) -> frozenset[Path]:
+    """The file of a module of the package, and those of all it imports."""
+    files: dict[str, Path] = {}
+    waiting = [root]
+    while waiting:
+        name = waiting.pop()
+        if name not in files and (path := _file_of(name)) is not None:
+            files[name] = path
+            waiting += _imported(path)
+    return frozenset(files.values())
+
+
+def _file_of(module: str) -> Path | None:
+    """The source file of a module of the package that has a part in results; found without importing it."""
+    inside = module.split(".")[1:]
+    if module in _LISTS or not inside or f"{module}.".startswith(tuple(f"{name}." for name in _WITHOUT_PART)):
+        return None
+    path = _PACKAGE.joinpath(*inside)
+    files = (path.with_suffix(".py"), path / "__init__.py")
+    return next((file for file in files if file.is_file()), None)
+
+
+def _imported(path: Path) -> set[str]:
+    """Modules of the package that a file imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= _named_in(node.module, [alias.name for alias in node.names])
+    return {name for name in found if name == "himecat" or name.startswith("himecat.")}
+
+
+def _named_in(module: str, names: Iterable[str]) -> set[str]:
+    """`from module import name` means the module `module.name` where there is one; else `module`."""
+    if module == "himecat":
+        # Its names are imported from their homes when they are first used.
+        homes = {name: himecat._HOMES.get(name, f"himecat.{name}") for name in names}
+        return set(homes.values())
+    if module.partition(".")[0] != "himecat":
+        return set()
+    return {f"{module}.{name}" if _file_of(f"{module}.{name}") else module for name in names}

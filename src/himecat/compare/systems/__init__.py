@@ -1,0 +1,1 @@
+"""The systems of a comparison, one file each."""

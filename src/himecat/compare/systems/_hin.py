@@ -1,0 +1,186 @@
+"""Vectors of the nodes of a network with several kinds of nodes, learned from edges by negative sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.runtime.threads import Stopped, stop_requested
+
+FloatArray = npt.NDArray[np.float32]
+NodeIds = npt.NDArray[np.int32]
+
+# Edges drawn at a time; Ctrl-C is seen between.
+_AT_ONCE = 200_000
+# Entries of the table that negatives are drawn from: enough for every node of a large kind to have one.
+_TABLE = 1 << 18
+# Rows are padded to a multiple of this many floats, as the kernel wants them.
+_LANE = 8
+# Streams of randomness, one per purpose.
+_START, _EDGES, _NEGATIVES = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Some edges of a network: the source, the target and the kind of the target for each.
+
+    Examples
+    --------
+    >>> len(Edges(np.array([0, 1], np.int32), np.array([2, 2], np.int32), np.array([1, 1], np.int8)))
+    2
+    """
+
+    sources: NodeIds
+    targets: NodeIds
+    kinds: npt.NDArray[np.int8]
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    @staticmethod
+    def between(sources: npt.NDArray[np.integer], targets: npt.NDArray[np.integer], kind: int) -> Edges:
+        """Edges whose targets are all of one kind."""
+        return Edges(
+            sources.astype(np.int32), targets.astype(np.int32), np.full(len(sources), kind, dtype=np.int8)
+        )
+
+    @staticmethod
+    def mixed(parts: list[Edges], rng: np.random.Generator) -> Edges:
+        """All edges of the parts in random order.
+
+        Examples
+        --------
+        >>> one = Edges.between(np.array([0]), np.array([1]), 0)
+        >>> len(Edges.mixed([one, one], np.random.default_rng(0)))
+        2
+        """
+        order = rng.permutation(sum(len(part) for part in parts))
+        return Edges(
+            np.concatenate([part.sources for part in parts])[order],
+            np.concatenate([part.targets for part in parts])[order],
+            np.concatenate([part.kinds for part in parts])[order],
+        )
+
+
+def default_samples(n_tokens: int) -> int:
+    """Edges to draw when nothing is said: 60 per word of the corpus, at least 10 and at most 150 million.
+
+    Examples
+    --------
+    >>> default_samples(1_000_000)
+    60000000
+    """
+    return int(np.clip(60 * n_tokens, 10_000_000, 150_000_000))
+
+
+def embed_network(
+    draw: Callable[[int, np.random.Generator], Edges],
+    degrees: list[npt.NDArray[np.int64]],
+    *,
+    samples: int,
+    dimension: int = 100,
+    negatives: int = 5,
+    rate: float = 0.025,
+    seed: int = 0,
+    advance: Callable[[int], None] | None = None,
+) -> FloatArray:
+    """Learn a vector for every node such that the ends of an edge have a large dot product.
+
+    An edge (u, v) raises log s(u.v) + sum of log s(-u.n) over a few nodes n of the kind of v, drawn in
+    proportion to degree^0.75; s is the sigmoid. Both ends of an edge have their one vector (first-order
+    proximity).
+
+    Parameters
+    ----------
+    draw : callable
+        Given a number and a source of randomness, draws about so many edges.
+    degrees : list of arrays
+        For each kind of node, in how many edges each of its nodes takes part. Nodes are numbered through, kind
+        after kind.
+    samples : int
+        Edges to draw in all.
+    dimension, negatives : int
+        Length of the vectors; negatives per edge.
+    rate : float
+        First step size; it falls linearly to a ten-thousandth.
+    seed : int
+        Source of randomness.
+    advance : callable, optional
+        Told how many edges were done; they add up to `samples`.
+
+    Returns
+    -------
+    array of shape (nodes, dimension)
+        Unit vectors.
+
+    Examples
+    --------
+    >>> links = Edges.between(np.array([0, 1]), np.array([2, 3]), 1)
+    >>> def draw(count, rng):
+    ...     return Edges.mixed([links] * (count // 2), rng)
+    >>> found = embed_network(draw, [np.ones(2, int), np.ones(2, int)], samples=20_000, dimension=8)
+    >>> bool(found[0] @ found[2] > 0.5 > found[0] @ found[3])
+    True
+    """
+    # Imported here: the compiler takes long to import.
+    from himecat.kernels.network_embedding import walk_edges
+
+    starts = np.cumsum([0, *(len(part) for part in degrees)])
+    tables = np.stack(
+        [_table(part, int(start)) for part, start in zip(degrees, starts[:-1], strict=True) if len(part)]
+        or [np.zeros(_TABLE, dtype=np.int32)]
+    )
+    # Kinds without nodes have no row in the table.
+    row_of_kind = np.cumsum([len(part) > 0 for part in degrees]).astype(np.int8) - np.int8(1)
+    vectors = np.zeros((int(starts[-1]), -(-dimension // _LANE) * _LANE), dtype=np.float32)
+    begin = np.random.default_rng([seed, _START])
+    vectors[:, :dimension] = (begin.random((len(vectors), dimension), dtype=np.float32) - 0.5) / dimension
+    gathered = np.zeros(vectors.shape[1], dtype=np.float32)
+    rounds = -(-samples // _AT_ONCE)
+    for number in range(rounds):
+        if stop_requested():
+            raise Stopped
+        count = min(_AT_ONCE, samples - number * _AT_ONCE)
+        edges = draw(count, np.random.default_rng([seed, _EDGES, number]))
+        rates = rate * (1.0 - (1.0 - 1e-4) * np.array([number, number + 1]) / rounds)
+        state = np.random.SeedSequence([seed, _NEGATIVES, number]).generate_state(1, np.uint64)[0]
+        walk_edges(
+            vectors, edges.sources, edges.targets, row_of_kind[edges.kinds], tables, gathered, negatives,
+            rates[0], rates[1], state,
+        )  # fmt: skip
+        if advance is not None:
+            advance(count)
+    return unit_rows(vectors[:, :dimension])
+
+
+def unit_rows(vectors: FloatArray) -> FloatArray:
+    """The rows scaled to length 1.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0]], dtype=np.float32)).round(1).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    return np.ascontiguousarray(vectors / lengths, dtype=np.float32)
+
+
+def own_seed(seed: int, purpose: int) -> int:
+    """A seed for one step of a system, unlike that of its other steps.
+
+    Examples
+    --------
+    >>> own_seed(0, 1) == own_seed(0, 2)
+    False
+    """
+    return int(np.random.SeedSequence([seed, purpose]).generate_state(1)[0])
+
+
+def _table(degrees: npt.NDArray[np.int64], start: int) -> NodeIds:
+    """Nodes of one kind, each as often as degree^0.75 says."""
+    shares = np.cumsum(np.maximum(degrees, 1).astype(np.float64) ** 0.75)
+    ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
+    return np.asarray(start + np.searchsorted(shares, ticks), dtype=np.int32)

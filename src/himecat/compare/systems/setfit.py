@@ -1,0 +1,145 @@
+"""Contrastive fine-tuning of a sentence encoder on pairs of labelled documents, then logistic regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.compare.systems._checks import require_above_zero, require_at_least
+from himecat.compare.systems._flat import predict_leaves
+from himecat.compare.systems._transformer import (
+    IntArray,
+    TokenRows,
+    Transformer,
+    apply_to_all,
+    fine_tune,
+    in_batches,
+    seeded,
+)
+from himecat.compare.systems.system import NodeArray, System, Task
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class SetFit(System):
+    """Contrastive fine-tuning of a sentence encoder on pairs of labelled documents, then logistic regression.
+
+    Attributes
+    ----------
+    max_text_tokens : int
+        Longer texts are cut in the middle, for training and for placing alike.
+    pairs : int
+        Pairs of one leaf, and pairs of two leaves, that are drawn for each leaf.
+    batch_size, max_steps : int
+        Pairs per training step, and the most steps that are taken.
+    learning_rate : float or None
+        Highest step size; None for 2e-5, or 1e-4 where the transformer is narrower than BERT's base model.
+    c : float
+        Inverse strength of the penalty of the logistic regression.
+
+    Examples
+    --------
+    >>> SetFit().pairs, SetFit(max_steps=50).max_steps
+    (20, 50)
+    """
+
+    name = "setfit"
+    title = "SetFit"
+    about = "A sentence encoder, fine-tuned on pairs of labelled documents, and one flat logistic regression."
+    texts = True
+    loads_encoder = True
+    requires = ("torch", "sentence_transformers")
+
+    max_text_tokens: int = 64
+    pairs: int = 20
+    batch_size: int = 16
+    max_steps: int = 250
+    learning_rate: float | None = None
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_at_least(self, max_text_tokens=4, pairs=1, batch_size=1, max_steps=0)
+        require_above_zero(self, "learning_rate", "c")
+
+    def place(self, task: Task) -> NodeArray:
+        """The leaf of every document."""
+        from sklearn.linear_model import LogisticRegression
+
+        leaves = np.unique(task.leaf_nodes)
+        with seeded(task.seed, task.threads):
+            transformer = Transformer.of(task, self.name)
+            if len(leaves) == 1:
+                return np.full(len(task.corpus), leaves[0], dtype=np.int64)
+            rows = transformer.tokens(task.texts, self.max_text_tokens)
+            self._fine_tune(task, transformer, rows)
+            with task.progress.stage("Encoding documents", total=len(rows)) as stage:
+                vectors = apply_to_all(transformer.sentences, rows, stage)
+        classifier = LogisticRegression(C=self.c, max_iter=1000)
+        return predict_leaves(vectors, task.supervision, task.taxonomy, classifier)
+
+    def _fine_tune(self, task: Task, transformer: Transformer, rows: TokenRows) -> None:
+        import torch
+
+        left, right, alike = draw_pairs(task.leaf_nodes, self.pairs, np.random.default_rng(task.seed))
+        batches = in_batches(np.arange(len(alike)), self.batch_size)[: self.max_steps]
+        numbers = task.leaf_rows
+
+        def loss(batch: IntArray) -> torch.Tensor:
+            both = numbers[np.concatenate([left[batch], right[batch]])]
+            vectors = transformer.sentences([rows[row] for row in both])
+            found = torch.nn.functional.cosine_similarity(vectors[: len(batch)], vectors[len(batch) :])
+            return torch.nn.functional.mse_loss(found, torch.from_numpy(alike[batch]))
+
+        with task.progress.stage("Fine-tuning the encoder", total=len(batches)) as stage:
+            rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
+            fine_tune((transformer.model,), loss, batches, rate, stage)
+
+
+def draw_pairs(
+    leaves: IntArray, pairs: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, npt.NDArray[np.float32]]:
+    """Pairs of labelled documents in random order: as many of one leaf as of two, for each leaf.
+
+    Parameters
+    ----------
+    leaves : array of int
+        The leaf of each labelled document; there are at least two.
+    pairs : int
+        Pairs of each kind per leaf.
+    rng : numpy.random.Generator
+        Draws them.
+
+    Returns
+    -------
+    left, right : arrays of int
+        Places of the documents in `leaves`.
+    alike : array of float
+        1 where both are of one leaf, 0 where not.
+
+    Examples
+    --------
+    >>> leaves = np.array([3, 3, 4, 5, 5])
+    >>> left, right, alike = draw_pairs(leaves, 2, np.random.default_rng(0))
+    >>> len(left), bool(((leaves[left] == leaves[right]) == alike).all())
+    (10, True)
+    """
+    left: list[IntArray] = []
+    right: list[IntArray] = []
+    for leaf in np.unique(leaves):
+        inside, outside = np.flatnonzero(leaves == leaf), np.flatnonzero(leaves != leaf)
+        left.append(rng.choice(inside, pairs))
+        right.append(rng.choice(outside, pairs))
+        # The only document of a leaf has no partner: a text is always like itself and would teach nothing.
+        if len(inside) > 1:
+            place = rng.integers(len(inside), size=pairs)
+            left.append(inside[place])
+            right.append(inside[(place + rng.integers(1, len(inside), size=pairs)) % len(inside)])
+    first, second = np.concatenate(left), np.concatenate(right)
+    order = rng.permutation(len(first))
+    first, second = first[order], second[order]
+    return first, second, (leaves[first] == leaves[second]).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Metrics, calibration error, explanations and the report."""

@@ -1,0 +1,193 @@
+"""What speaks for a label: of the label itself, and in one document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.classifier.assignments import Assignments
+from himecat.errors import UsageError
+from himecat.input.corpus import Corpus
+from himecat.views.space import JointSpace, Neighbour
+
+
+@dataclass(frozen=True)
+class LabelExplanation:
+    """The words, metadata values and labels nearest to a label.
+
+    Examples
+    --------
+    >>> LabelExplanation(("arts",), [Neighbour("word", "paint", 0.5)], {}, []).as_dict()["words"]
+    [{'name': 'paint', 'cosine': 0.5}]
+    """
+
+    path: tuple[str, ...]
+    words: list[Neighbour]
+    metadata: dict[str, list[Neighbour]]
+    labels: list[Neighbour]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+
+        def plain(found: Sequence[Neighbour]) -> list[dict[str, Any]]:
+            return [{"name": one.name, "cosine": round(one.cosine, 6)} for one in found]
+
+        return {
+            "path": list(self.path),
+            "words": plain(self.words),
+            "metadata": {kind: plain(found) for kind, found in self.metadata.items()},
+            "labels": plain(self.labels),
+        }
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A word or metadata value of a document and how much more it speaks for the label than for its siblings.
+
+    Examples
+    --------
+    >>> Evidence("word", "paint", 2, 0.31).count
+    2
+    """
+
+    kind: str
+    name: str
+    count: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class DocumentExplanation:
+    """Why a document was placed where it was: its path, confidence, and the evidence in it.
+
+    Where it was asked for, the evidence is that for another `label`.
+
+    Examples
+    --------
+    >>> DocumentExplanation(("arts",), (0.8,), [Evidence("word", "paint", 2, 0.31)]).as_dict()["path"]
+    ['arts']
+    """
+
+    path: tuple[str, ...]
+    confidence: tuple[float, ...]
+    evidence: list[Evidence]
+    label: tuple[str, ...] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "path": list(self.path),
+            "confidence": list(self.confidence),
+            **({} if self.label is None else {"label": list(self.label)}),
+            "evidence": [
+                {"kind": e.kind, "name": e.name, "count": e.count, "weight": round(e.weight, 6)}
+                for e in self.evidence
+            ],
+        }
+
+
+def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplanation:
+    """List what lies nearest to a label in the joint space.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy
+    >>> from himecat.input.corpus import Vocabulary
+    >>> axes = np.eye(3, dtype=np.float32)
+    >>> space = JointSpace(Taxonomy.from_paths([("a",), ("b",)]), axes, axes, axes[:0], {},
+    ...                    Vocabulary(("x", "y", "z"), np.ones(3, int)), {})
+    >>> explain_label(space, 1, 1).words
+    [Neighbour(kind='word', name='y', cosine=1.0)]
+    """
+    if count < 1:
+        raise UsageError(f"top must be at least 1, not {count}.")
+    vector = space.labels[node]
+    others = {space.taxonomy.title(0), space.taxonomy.title(node)}
+    return LabelExplanation(
+        path=space.taxonomy.path(node),
+        words=space.nearest(vector, "word", count),
+        metadata={kind: space.nearest(vector, f"metadata:{kind}", count) for kind in space.metadata},
+        labels=[one for one in space.nearest(vector, "label", count + 2) if one.name not in others][:count],
+    )
+
+
+def explain_row(
+    space: JointSpace,
+    corpus: Corpus,
+    row: int,
+    node: int,
+    count: int = 10,
+    weights: npt.NDArray[np.float32] | None = None,
+) -> list[Evidence]:
+    """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
+
+    The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times
+    1 + ln(number of times it occurs), so that a common word does not win by being everywhere; `weights` are
+    what the model gives each word. Where the walk stopped at the root there is nothing to speak for.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy, read_corpus
+    >>> corpus = read_corpus([{"text": "x x y"}])
+    >>> axes = np.eye(3, dtype=np.float32)
+    >>> space = JointSpace(Taxonomy.from_paths([("a",), ("b",)]), axes, axes[1:], axes[:0], {}, corpus.words, {})
+    >>> explain_row(space, corpus, 0, 1)
+    [Evidence(kind='word', name='x', count=2, weight=1.69...)]
+    """
+    if node == 0:
+        return []
+    siblings = [other for other in space.taxonomy.children[space.taxonomy.parents[node]] if other != node]
+    direction: npt.NDArray[np.float32] = space.labels[node]
+    if siblings:
+        direction = direction - space.labels[siblings].mean(axis=0)
+    found: list[Evidence] = []
+    sources = [("word", corpus.tokens[row], space.words, space.vocabulary.names)]
+    for kind, vectors in space.metadata.items():
+        if kind in corpus.metadata:
+            values = corpus.metadata[kind].values[row]
+            sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
+    for kind, ids, vectors, names in sources:
+        distinct, counts = np.unique(ids, return_counts=True)
+        spoken = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
+        if weights is not None and kind == "word":
+            spoken = spoken * weights[distinct] / max(float(weights.mean()), 1e-12)
+        found.extend(
+            Evidence(kind, names[i], int(n), float(w))
+            for i, n, w in zip(distinct.tolist(), counts, spoken, strict=True)
+        )
+    found.sort(key=lambda e: (-e.weight, e.kind, e.name))
+    return [e for e in found[:count] if e.weight > 0]
+
+
+def explain_documents(
+    space: JointSpace,
+    corpus: Corpus,
+    placed: Assignments,
+    node: int | None = None,
+    count: int = 10,
+    weights: npt.NDArray[np.float32] | None = None,
+) -> list[DocumentExplanation]:
+    """What in each document speaks for `node`, or for where it was placed; see `explain_row`.
+
+    Examples
+    --------
+    >>> from himecat import HiMeCat
+    >>> documents = [{"text": "red fox", "labels": "animals"}, {"text": "old car", "labels": "things"}]
+    >>> model = HiMeCat(min_count=1).fit(documents)
+    >>> corpus = model.encode(["a fox"])
+    >>> explain_documents(model.space_, corpus, model.assign(corpus))[0].path
+    ('animals',)
+    """
+    return [
+        DocumentExplanation(
+            placed.path(row),
+            placed.confidences(row),
+            explain_row(space, corpus, row, int(placed.nodes[row]) if node is None else node, count, weights),
+            None if node is None else space.taxonomy.path(node),
+        )
+        for row in range(len(corpus))
+    ]

@@ -1,0 +1,376 @@
+"""The corpus is built in one pass: every text is turned into numbers and let go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import DataError, UsageError
+from himecat.input.batches import Documents, iter_parts
+from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Vocabulary
+from himecat.input.documents import Document, Fields, iter_documents
+from himecat.input.places import Places
+from himecat.input.problems import Problems, Severity
+from himecat.input.records import Source
+from himecat.input.rows import GrowingRows, KnownRows
+from himecat.input.vocabulary import WordNumbers, WordRows
+from himecat.runtime.progress import Progress
+from himecat.views.encoder import TextEncoder
+from himecat.views.encoder_cache import EncodedRows, VectorCache, open_cache
+
+_BLOCK_ROWS = 8192
+_BLOCK_VALUES = 1 << 22
+# With this many the compiled loop has been loaded to find them, or is worth it.
+_COMPILED_FROM = 1 << 20
+# A file of so many bytes is worth the compiled loop from its first text on.
+_LARGE_FILE = 1 << 24
+
+
+@dataclass(frozen=True)
+class LoadedCorpus:
+    """A corpus together with what reading it brought to light.
+
+    Attributes
+    ----------
+    corpus : Corpus
+        The usable documents.
+    labels : dict
+        For labelled documents only: from the row in the corpus to the labels as they were written.
+    places : sequence of str
+        Where each row was read, for messages.
+    skipped : list of int
+        Positions in the source of the documents left out.
+    problems : Problems
+        Everything found on the way.
+
+    Examples
+    --------
+    >>> loaded = load_corpus([{"text": "A hen.", "labels": "bird"}, {"text": "A fox."}], Fields())
+    >>> loaded.labels, loaded.places[1]
+    ({0: 'bird'}, 'document 1')
+    """
+
+    corpus: Corpus
+    labels: dict[int, object]
+    places: Sequence[str]
+    skipped: list[int]
+    problems: Problems
+
+
+class Origin(NamedTuple):
+    """Which document an encoded row stands for; a row that is not `usable` has no words.
+
+    Examples
+    --------
+    >>> Origin("a7", "docs.jsonl line 3", True).id
+    'a7'
+    """
+
+    id: str
+    place: str
+    usable: bool
+
+
+@dataclass
+class _ErrorsAsWarnings(Problems):
+    """Passes findings on to `receiver`, errors as warnings."""
+
+    receiver: Problems | None = None
+
+    def add(self, severity: Severity, place: str, message: str) -> None:
+        assert self.receiver is not None
+        self.receiver.add("warning" if severity == "error" else severity, place, message)
+
+    def fatal(self, place: str, message: str) -> None:
+        assert self.receiver is not None
+        self.receiver.fatal(place, message)
+
+
+def _ranked(
+    names: list[str], values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], min_count: int
+) -> tuple[Vocabulary, Ragged]:
+    """Drop rare strings; number the others by falling count, then by name."""
+    counts = np.zeros(len(names), dtype=np.int64)
+    # In blocks, because bincount makes a copy twice the size of its input.
+    for start in range(0, len(values), _BLOCK_VALUES):
+        counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=len(names))
+    by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
+    kept = np.array(by_name, dtype=np.int64)
+    kept = kept[np.argsort(-counts[kept], kind="stable")]
+    renumbered = np.full(len(names), -1, dtype=np.int32)
+    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept])
+    return vocabulary, _renumber(values, ends, renumbered)
+
+
+def _renumber(
+    values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], renumbered: npt.NDArray[np.int32]
+) -> Ragged:
+    """Renumber in place, dropping what maps to -1; block by block, so that no second copy is needed."""
+    offsets = np.zeros_like(ends)
+    if len(values) >= _COMPILED_FROM:
+        from himecat.kernels.word_ids import renumber
+
+        return Ragged(values[: renumber(values, ends, renumbered, offsets)], offsets)
+    written = 0
+    for start in range(0, len(ends) - 1, _BLOCK_ROWS):
+        bounds = ends[start : start + _BLOCK_ROWS + 1]
+        block = renumbered[values[bounds[0] : bounds[-1]]]
+        stays = block >= 0
+        stays_before = np.concatenate(([0], np.cumsum(stays)))
+        offsets[start : start + len(bounds)] = written + stays_before[bounds - bounds[0]]
+        values[written : written + stays_before[-1]] = block[stays]
+        written += int(stays_before[-1])
+    return Ragged(values[:written], offsets)
+
+
+def load_corpus(
+    source: Source,
+    fields: Fields,
+    *,
+    min_count: int = 1,
+    max_tokens: int | None = 300,
+    problems: Problems | None = None,
+    skip_bad: bool = False,
+    encoder: TextEncoder | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> LoadedCorpus:
+    """Read a corpus in one pass, holding numbers and not texts.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        Whatever `iter_records` reads.
+    fields : Fields
+        Which field plays which part.
+    min_count : int
+        Words seen less often in the whole corpus are dropped; a document may lose all its words.
+    max_tokens : int or None
+        Only this many words from the start of a document are used; None for all.
+    problems : Problems, optional
+        Receives what is found; a new one otherwise.
+    skip_bad : bool
+        Leave out documents with an error and turn each error into a warning.
+    encoder : TextEncoder, optional
+        Fills `Corpus.encoded`; vectors known from an earlier time are taken from the cache beside the file.
+    progress : Progress, optional
+        Shows how far encoding has come.
+    threads : int, optional
+        With 1 nothing is done at the same time; the result is the same for any number.
+
+    Raises
+    ------
+    DataError
+        There are errors and `skip_bad` is off (after everything was read, so that all are listed), or no
+        document is left.
+
+    Examples
+    --------
+    >>> loaded = load_corpus(["A red hen.", "A red fox."], Fields(), min_count=2)
+    >>> loaded.corpus.words.names, loaded.corpus.tokens[1].tolist()
+    (('a', 'red'), [0, 1])
+    """
+    _check_limits(max_tokens, min_count)
+    problems = Problems() if problems is None else problems
+    heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
+    numbers = WordNumbers(grows=True, compile_from=0) if _is_large(source) else WordNumbers(grows=True)
+    metadata = {kind: GrowingRows() for kind in fields.metadata}
+    ids: list[str] = []
+    labels: dict[int, object] = {}
+    places = Places()
+    skipped: list[int] = []
+    with ExitStack() as saving:
+        words = saving.enter_context(WordRows(numbers, max_tokens, threads))
+        vectors: EncodedRows | None = None
+        if encoder is not None:
+            cache = saving.enter_context(open_cache(encoder, source, problems))
+            vectors = EncodedRows(encoder, cache, progress)
+        for part in iter_parts(source, fields, heard):
+            if isinstance(part, Documents):
+                labels.update((len(ids) + row, value) for row, value in part.labels.items())
+                ids += part.ids
+                places.extend(part.prefix, part.first, len(part.ids))
+                words.extend(part.texts)
+                for kind, rows in metadata.items():
+                    rows.extend(part.metadata[kind])
+                if vectors is not None:
+                    vectors.extend(part.texts)
+                continue
+            if not part.usable:
+                skipped.append(len(ids) + len(skipped))
+                continue
+            if part.labels is not None:
+                labels[len(ids)] = part.labels
+            ids.append(part.id)
+            places.append(part.place)
+            words.append(part.text)
+            for kind, rows in metadata.items():
+                rows.append(part.metadata.get(kind, ()))
+            if vectors is not None:
+                vectors.append(part.text)
+        # Before any encoding, which may take minutes.
+        if not skip_bad or problems.has_fatal:
+            problems.raise_errors()
+        if not ids:
+            found = "".join(f"\n{warning}" for warning in problems.of("warning"))
+            raise DataError(f"There is no document to work with.{found}")
+        encoded = None if vectors is None else vectors.finish()
+        # While the last words are still being numbered.
+        columns = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
+        values, ends = words.finish()
+    vocabulary, tokens = _ranked(numbers.names(), values, ends, min_count)
+    corpus = Corpus(ids, vocabulary, tokens, columns, encoded)
+    return LoadedCorpus(corpus, labels, places, skipped, problems)
+
+
+def read_corpus(
+    source: Source,
+    *,
+    text: str | Sequence[str] = "text",
+    metadata: str | Sequence[str] = (),
+    min_count: int = 1,
+    max_tokens: int | None = 300,
+    encoder: TextEncoder | None = None,
+) -> Corpus:
+    """Read documents from a file, a table or a list into a corpus.
+
+    Parameters
+    ----------
+    source : path, table or iterable
+        JSON lines, CSV, TSV (also .gz, .zst) or Parquet; a pandas, polars or pyarrow table; a list of
+        mappings or texts.
+    text : str or sequence of str
+        The field or fields with the text.
+    metadata : str or sequence of str
+        The fields with metadata.
+    min_count : int
+        Words seen less often are dropped.
+    max_tokens : int or None
+        Only this many words from the start of a document are used; None for all.
+    encoder : TextEncoder, optional
+        What `open_encoder` gives; fills `Corpus.encoded`.
+
+    Examples
+    --------
+    >>> documents = [{"text": "A red hen.", "tags": ["farm"]}, {"text": "A red fox."}]
+    >>> corpus = read_corpus(documents, metadata="tags")
+    >>> corpus.words.names, corpus.metadata["tags"].coverage
+    (('a', 'red', 'fox', 'hen'), 0.5)
+    """
+    text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
+    fields = Fields(text, metadata)
+    return load_corpus(source, fields, min_count=min_count, max_tokens=max_tokens, encoder=encoder).corpus
+
+
+def encode_documents(
+    documents: Iterable[Document],
+    words: Vocabulary,
+    metadata: Mapping[str, Vocabulary],
+    max_tokens: int | None,
+    encoder: TextEncoder | None = None,
+    *,
+    cache: VectorCache | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Corpus:
+    """Turn documents into rows of known words and metadata values; what is unknown is dropped.
+
+    A document that is not usable becomes a row without words, so that rows and documents stay aligned. An
+    `encoder` fills `Corpus.encoded`; vectors in `cache` are not computed again, and new ones are added to it.
+
+    Examples
+    --------
+    >>> known = read_corpus(["a red hen"]).words
+    >>> new = [Document("document 0", "0", "A hen, a fox.", {}, None, True)]
+    >>> [known.names[word] for word in encode_documents(new, known, {}, None).tokens[0]]
+    ['a', 'hen', 'a']
+    """
+    _check_limits(max_tokens, 1)
+    ids: list[str] = []
+    columns = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
+    vectors = None if encoder is None else EncodedRows(encoder, cache, progress)
+    with WordRows(words.numbers, max_tokens, threads) as tokens:
+        for document in documents:
+            ids.append(document.id)
+            tokens.append(document.text)
+            for kind, rows in columns.items():
+                rows.append(document.metadata.get(kind, ()))
+            if vectors is not None:
+                vectors.append(document.text)
+        values, ends = tokens.finish()
+    return Corpus(
+        ids,
+        words,
+        Ragged(values, ends),
+        {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
+        None if vectors is None else vectors.finish(),
+    )
+
+
+# Ids that are remembered while documents are placed: the same id twice is found if the two are this near.
+_REMEMBERED = 100_000
+
+
+def iter_encoded(
+    source: Source,
+    fields: Fields,
+    words: Vocabulary,
+    metadata: Mapping[str, Vocabulary],
+    max_tokens: int | None,
+    problems: Problems,
+    batch_size: int = 4096,
+    encoder: TextEncoder | None = None,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Iterator[tuple[list[Origin], Corpus]]:
+    """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
+
+    Examples
+    --------
+    >>> known = read_corpus(["a red hen"]).words
+    >>> batches = iter_encoded(["a hen", "a fox", "red"], Fields(), known, {}, None, Problems(), batch_size=2)
+    >>> [(len(origins), batch.tokens.lengths.tolist()) for origins, batch in batches]
+    [(2, [2, 1]), (1, [1])]
+    """
+    if batch_size < 1:
+        raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
+    documents = iter_documents(source, fields, problems, remember=_REMEMBERED)
+
+    def noted(batch: Iterable[Document], origins: list[Origin]) -> Iterator[Document]:
+        for document in batch:
+            origins.append(Origin(document.id, document.place, document.usable))
+            yield document
+
+    with ExitStack() as saving:
+        cache = saving.enter_context(open_cache(encoder, source, problems)) if encoder is not None else None
+        for first in documents:
+            origins: list[Origin] = []
+            batch = noted(chain([first], islice(documents, batch_size - 1)), origins)
+            corpus = encode_documents(
+                batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress, threads=threads
+            )
+            yield origins, corpus
+
+
+def _is_large(source: Source) -> bool:
+    if not isinstance(source, str | os.PathLike):
+        return False
+    try:
+        return os.path.getsize(source) >= _LARGE_FILE
+    except (OSError, ValueError):
+        return False  # the reader knows what to say of it
+
+
+def _check_limits(max_tokens: int | None, min_count: int) -> None:
+    if min_count < 1:
+        raise UsageError(f"min_count must be at least 1, not {min_count}.")
+    if max_tokens is not None and max_tokens < 1:
+        raise UsageError(f"max_tokens must be at least 1 or None, not {max_tokens}.")

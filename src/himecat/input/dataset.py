@@ -1,0 +1,293 @@
+"""Dataset folders in the paper's layout: every document carries its true path, and few are shown to a model.
+
+A folder holds the documents (`corpus.jsonl`, also `.gz` or `.zst`, `corpus.parquet`, or one JSON-lines file
+named `*.json`), the tree (`label_hier.txt`), the metadata fields' names (`meta_dict.json`) and, where it
+comes with one, a draw of labelled documents (`doc_id.txt`).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import DataError, UsageError
+from himecat.input.builder import LoadedCorpus
+from himecat.input.corpus import Supervision
+from himecat.input.labels import resolve_label, supervise
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.readers import read_taxonomy, read_text
+from himecat.input.taxonomy.tree import Taxonomy
+
+DOCUMENT_FILES = ("corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.parquet")
+TREE_FILE = "label_hier.txt"
+METADATA_FILE = "meta_dict.json"
+DRAW_FILE = "doc_id.txt"
+
+NodeArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset folder, its small files read and checked; the documents are read by `load_corpus`.
+
+    Attributes
+    ----------
+    folder, documents : Path
+        The folder, and the file in it that holds the documents.
+    taxonomy : Taxonomy
+        The tree of `label_hier.txt`.
+    metadata : tuple of str
+        The metadata fields that `meta_dict.json` names.
+    first_draw : dict from str to list of int, or None
+        The rows of the labelled documents per leaf, as `doc_id.txt` names it; None without that file.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> Dataset(Path("d"), Path("d/corpus.jsonl"), tree, ("tags",), None).metadata
+    ('tags',)
+    """
+
+    folder: Path
+    documents: Path
+    taxonomy: Taxonomy
+    metadata: tuple[str, ...]
+    first_draw: Mapping[str, list[int]] | None
+
+    @property
+    def name(self) -> str:
+        """What tables call it: the name of its folder."""
+        # A folder given as "." has no name of its own.
+        return self.folder.resolve().name
+
+
+def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) -> Dataset:
+    """Open a dataset folder.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+    problems : Problems, optional
+        Takes notes about the tree; errors are raised.
+
+    Raises
+    ------
+    DataError
+        A file is missing or malformed.
+
+    Examples
+    --------
+    >>> open_dataset("no/such/folder")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: no/such/folder: there is no such folder.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        kind = "this is a file, not a folder" if path.exists() else "there is no such folder"
+        raise DataError(f"{path}: {kind}.")
+    documents = _documents_file(path)
+    if not (path / TREE_FILE).is_file():
+        raise DataError(
+            f"{path}: {TREE_FILE} is missing; it holds the tree in `parent child child ...` lines."
+        )
+    taxonomy = read_taxonomy(path / TREE_FILE, problems)
+    metadata = _metadata_fields(path / METADATA_FILE)
+    draw_file = path / DRAW_FILE
+    first_draw = _labelled_rows(draw_file, taxonomy) if draw_file.is_file() else None
+    return Dataset(path, documents, taxonomy, metadata, first_draw)
+
+
+def _documents_file(folder: Path) -> Path:
+    found = [folder / name for name in DOCUMENT_FILES if (folder / name).is_file()]
+    if not found:
+        found = sorted(file for file in folder.glob("*.json") if file.name != METADATA_FILE)
+    if not found:
+        raise DataError(f"{folder}: the documents are missing; put them into {DOCUMENT_FILES[0]}.")
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise DataError(f"{folder}: {len(found)} files could hold the documents ({names}); keep one of them.")
+    return found[0]
+
+
+def _metadata_fields(file: Path) -> tuple[str, ...]:
+    wanted = (
+        'it should be {"metadata": [names of the metadata fields]}, with an empty list where there are none'
+    )
+    if not file.is_file():
+        raise DataError(f"{file.parent}: {METADATA_FILE} is missing; {wanted}.")
+    try:
+        content = json.loads(read_text(file))
+    except json.JSONDecodeError as error:
+        raise DataError(f"{file} line {error.lineno}: broken JSON ({error.msg}); {wanted}.") from None
+    fields = content.get("metadata") if isinstance(content, dict) else None
+    if not isinstance(fields, list) or not all(isinstance(name, str) and name for name in fields):
+        raise DataError(f"{file}: the names of the metadata fields were not found; {wanted}.")
+    return tuple(dict.fromkeys(fields))
+
+
+def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
+    """The rows per leaf from lines of a leaf and numbers; every error of the file is reported at once."""
+    found = Problems()
+    rows_of: dict[str, list[int]] = {}
+    leaf_of_row: dict[int, str] = {}
+    lines_of: dict[int, int] = {}
+    for number, line in enumerate(read_text(file).split("\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{file} line {number}"
+        # A leaf whose name has blanks is closed by a tab.
+        name, _, rest = line.strip().partition("\t") if "\t" in line.strip() else line.strip().partition(" ")
+        name = name.strip()
+        try:
+            node = resolve_label(taxonomy, name)
+        except DataError as error:
+            found.error(place, str(error))
+            continue
+        if not taxonomy.is_leaf(node):
+            found.error(place, f"{name!r} is not a leaf; name one of the leaves below it.")
+            continue
+        if node in lines_of:
+            found.error(place, f"{name!r} has a line already (line {lines_of[node]}); keep one.")
+            continue
+        lines_of[node] = number
+        rows_of[name] = []
+        for text in rest.split():
+            # str.isdigit also accepts superscripts and other scripts' digits, which are no row numbers.
+            if not (text.isascii() and text.isdigit()):
+                found.error(place, f"{text!r} is not a document number (0, 1, 2, ...).")
+            elif (row := int(text)) in leaf_of_row:
+                found.error(place, f"document {row} is listed already, for {leaf_of_row[row]!r}.")
+            else:
+                leaf_of_row[row] = name
+                rows_of[name].append(row)
+    if not lines_of and not found.has_errors:
+        found.error(str(file), "the file is empty; write `leaf<TAB>document numbers` lines, or remove it.")
+    found.raise_errors()
+    return rows_of
+
+
+def true_nodes(dataset: Dataset, loaded: LoadedCorpus, problems: Problems | None = None) -> NodeArray:
+    """The node every document truly belongs to, by row.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The folder.
+    loaded : LoadedCorpus
+        Its documents.
+    problems : Problems, optional
+        Receives what is found instead of having it raised; a document with an error then has node -1.
+
+    Raises
+    ------
+    DataError
+        A document has no labels, or labels that do not fit the tree, or was left out when the documents were
+        read; all such documents are named.
+
+    Examples
+    --------
+    >>> from himecat.input.builder import load_corpus
+    >>> from himecat.input.documents import Fields
+    >>> dataset = Dataset(Path("d"), Path("d/c.json"), Taxonomy.from_paths([("a",), ("b",)]), (), None)
+    >>> loaded = load_corpus([{"text": "red fox", "labels": ["b"]}, {"text": "cat", "labels": "a"}], Fields())
+    >>> true_nodes(dataset, loaded).tolist()
+    [2, 1]
+    """
+    found = Problems() if problems is None else problems
+    if loaded.skipped and not found.has_errors:
+        found.error(
+            str(dataset.documents),
+            f"documents that cannot be used: {len(loaded.skipped)}; draws count them, so repair them.",
+        )
+    labelled = supervise(dataset.taxonomy, loaded.labels, loaded.places.__getitem__, found)
+    truth = np.full(len(loaded.corpus), -1, dtype=np.int64)
+    truth[labelled.rows] = labelled.nodes
+    for row in range(len(truth)):
+        if row not in loaded.labels:
+            found.error(loaded.places[row], "the document has no labels; a dataset needs them for every one.")
+    if problems is None:
+        found.raise_errors()
+    return truth
+
+
+def draw(dataset: Dataset, truth: NodeArray, number: int, per_leaf: int = 5) -> Supervision:
+    """One draw of the labelled documents.
+
+    Draw 0 is the one `doc_id.txt` lists, as it stands. Every other draw s (and draw 0 without the file) takes
+    one `random.Random(s)` through the leaves in the order of their names and samples `per_leaf` documents of
+    each. A leaf with few documents gives fewer, so that one is left to test with; a leaf's only document is
+    labelled all the same, because a leaf without examples could never be predicted at all.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The folder.
+    truth : array of int
+        The true node of every document, as `true_nodes` gives it.
+    number : int
+        Which draw.
+    per_leaf : int
+        Documents per leaf, for the draws that are not listed in a file.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> dataset = Dataset(Path("d"), Path("d/c.json"), tree, (), {"a": [2], "b": [1]})
+    >>> labelled = draw(dataset, np.array([1, 2, 1, 2]), 0)
+    >>> labelled.rows.tolist(), labelled.nodes.tolist()
+    ([1, 2], [2, 1])
+    """
+    if number < 0:
+        raise UsageError(f"A draw has a number from 0 on, not {number}.")
+    if per_leaf < 1:
+        raise UsageError(f"A draw needs at least 1 document per leaf, not {per_leaf}.")
+    if number == 0 and dataset.first_draw is not None:
+        return _listed_draw(dataset, dataset.first_draw, truth)
+    taxonomy = dataset.taxonomy
+    rng = random.Random(number)
+    node_of: dict[int, int] = {}
+    for leaf in sorted(taxonomy.leaves, key=lambda leaf: (taxonomy.names[leaf], taxonomy.path(leaf))):
+        rows = np.flatnonzero(truth == leaf).tolist()
+        for row in rng.sample(rows, min(per_leaf, max(len(rows) - 1, 1), len(rows))):
+            node_of[row] = leaf
+    return _supervision(node_of)
+
+
+def _listed_draw(dataset: Dataset, first_draw: Mapping[str, list[int]], truth: NodeArray) -> Supervision:
+    problems = Problems()
+    place = str(dataset.folder / DRAW_FILE)
+    taxonomy = dataset.taxonomy
+    node_of: dict[int, int] = {}
+    for name, rows in first_draw.items():
+        leaf = resolve_label(taxonomy, name)
+        for row in rows:
+            if row >= len(truth):
+                problems.error(
+                    place, f"document {row} of {name!r} does not exist: the last one is {len(truth) - 1}."
+                )
+            elif truth[row] != leaf:
+                problems.error(
+                    place,
+                    f"document {row} is listed for {taxonomy.title(leaf)}, "
+                    f"but its own label is {taxonomy.title(int(truth[row]))}.",
+                )
+            else:
+                node_of[row] = leaf
+    problems.raise_errors()
+    return _supervision(node_of)
+
+
+def _supervision(node_of: Mapping[int, int]) -> Supervision:
+    rows = sorted(node_of)
+    return Supervision(
+        np.array(rows, dtype=np.int64), np.array([node_of[row] for row in rows], dtype=np.int64)
+    )

@@ -1,0 +1,257 @@
+"""Keywords as supervision: the words a user would look for in the documents of a category."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from himecat.errors import DataError
+from himecat.input.corpus import IntArray, Vocabulary
+from himecat.input.labels import described, label_names, resolve_label
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.lines import refuse_too_large
+from himecat.input.taxonomy.readers import _parse_json, _parse_yaml, read_text
+from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
+from himecat.input.tokenizer import tokenize
+
+KeywordSource = str | PathLike[str] | Mapping[Any, Any]
+
+_NAMED = 10
+# No tree is that deep, but a mapping that holds itself has no end.
+_DEEPEST = 500
+_IN_MEMORY = "keywords"
+_EXAMPLE = "'physics: [quantum, laser]'"
+
+
+def read_keywords(
+    source: KeywordSource, taxonomy: Taxonomy, problems: Problems | None = None
+) -> dict[int, tuple[str, ...]]:
+    """Read the keywords of categories.
+
+    Parameters
+    ----------
+    source : mapping or path
+        From a label to a list of words, or to one string of words separated by commas; or a YAML or JSON file
+        that holds such a mapping. A label is written as in documents (`physics`, `science/physics`) and may be
+        an inner category, whose words speak for everything below it. Mappings may be nested like the tree.
+    taxonomy : Taxonomy
+        The tree.
+    problems : Problems, optional
+        Takes what is found; without it, errors are raised, all that were found at once.
+
+    Returns
+    -------
+    dict of int to tuple of str
+        For every node that has keywords, its words as the tokenizer makes them, sorted: a phrase gives each
+        of its words. Labels that mean the same node share their words.
+
+    Raises
+    ------
+    DataError
+        Without `problems`: the file cannot be read, or a label or its words cannot be used.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("science", "physics"), ("science", "biology"), ("arts",)])
+    >>> words = read_keywords({"science": {"physics": ["Quantum", "dark matter"]}, "arts": "opera, ballet"}, tree)
+    >>> {tree.title(node): found for node, found in words.items()}
+    {'arts': ('ballet', 'opera'), 'science/physics': ('dark', 'matter', 'quantum')}
+    """
+    found = Problems() if problems is None else problems
+    words_of: dict[int, set[str]] = {}
+    try:
+        entries, file = _opened(source)
+    except DataError as error:
+        found.error("", str(error))
+        entries, file = {}, ""
+    for place, node, value in _words_by_node(entries, taxonomy, file, found):
+        try:
+            words = _words(value, place, found)
+        except DataError as error:
+            found.error(place, str(error))
+            continue
+        words_of.setdefault(node, set()).update(words)
+    if problems is None:
+        found.raise_errors()
+    return {node: tuple(sorted(words_of[node])) for node in sorted(words_of)}
+
+
+def keyword_labels(source: KeywordSource) -> list[str | list[str]]:
+    """The labels that keywords are given for, as `infer_taxonomy` takes them: a tree can be made of them.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or a label is no name.
+
+    Examples
+    --------
+    >>> keyword_labels({"science": {"physics": ["quantum"]}, "arts": "opera"})
+    ['arts', ['science', 'physics']]
+    """
+    entries, file = _opened(source)
+    labels: list[str | list[str]] = []
+    waiting: list[tuple[list[str], Mapping[Any, Any]]] = [([], entries)]
+    while waiting:
+        above, level = waiting.pop()
+        for key, value in level.items():
+            label = _as_label(key)
+            try:
+                names = label_names(label)
+            except DataError as error:
+                raise DataError(f"{file}: {error}") from None
+            path = [*above, *_parts(names)]
+            if isinstance(value, Mapping) and value:
+                waiting.append(([] if path == [ROOT_NAME] else path, value))
+            else:
+                labels.append(path if above or not isinstance(label, str) else names[0])
+            if len(path) > _DEEPEST:
+                raise DataError(f"{file}: the labels are nested too deeply.")
+            refuse_too_large(len(labels), file)
+    return labels
+
+
+def known_keywords(
+    keywords: Mapping[int, tuple[str, ...]], vocabulary: Vocabulary, taxonomy: Taxonomy, problems: Problems
+) -> dict[int, IntArray]:
+    """The word ids of the keywords that the documents have; a node without any is left out, with a warning.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("physics",), ("arts",)])
+    >>> words, found = Vocabulary(("the", "opera"), np.array([9, 5])), Problems()
+    >>> known = known_keywords({1: ("quantum",), 2: ("ballet", "opera")}, words, tree, found)
+    >>> {tree.title(node): ids.tolist() for node, ids in known.items()}
+    {'arts': [1]}
+    >>> for problem in found:
+    ...     print(problem)
+    keywords: too rare in the documents to be of use: ballet, quantum.
+    keywords: none that can be used is left for: physics.
+    """
+    known: dict[int, IntArray] = {}
+    rare: set[str] = set()
+    silent: list[int] = []
+    for node in sorted(keywords):
+        ids = sorted({vocabulary.index[word] for word in keywords[node] if word in vocabulary.index})
+        rare.update(word for word in keywords[node] if word not in vocabulary.index)
+        if ids:
+            known[node] = np.array(ids, dtype=np.int32)
+        else:
+            silent.append(node)
+    if rare:
+        problems.warning(_IN_MEMORY, f"too rare in the documents to be of use: {_named(sorted(rare))}.")
+    if silent:
+        titles = [taxonomy.title(node) for node in silent]
+        problems.warning(_IN_MEMORY, f"none that can be used is left for: {_named(titles)}.")
+    return known
+
+
+def _opened(source: object) -> tuple[Mapping[Any, Any], str]:
+    """The mapping a source holds, and the name of the source in messages."""
+    if isinstance(source, (str, PathLike)):
+        path = Path(source)
+        place = str(path)
+        text = read_text(path)
+        parse = _parse_json if path.suffix.lower() == ".json" else _parse_yaml
+        held = parse(text, place) if text.strip() else None
+        if held is None:
+            raise DataError(f"{place}: the file is empty; write labels and their words into it: {_EXAMPLE}.")
+    else:
+        place, held = _IN_MEMORY, source
+    if not isinstance(held, Mapping):
+        raise DataError(
+            f"{place}: a mapping from labels to words is needed, such as {_EXAMPLE}, but {_shown(held)} was found."
+        )
+    return held, place
+
+
+def _words_by_node(
+    entries: Mapping[Any, Any], taxonomy: Taxonomy, file: str, problems: Problems
+) -> Iterator[tuple[str, int, object]]:
+    """For every label that has words: where it stands, the node it means and what is written there."""
+    waiting: list[tuple[int, Mapping[Any, Any], str]] = [(0, entries, file)]
+    while waiting:
+        above, level, place = waiting.pop()
+        for key, value in level.items():
+            # The root has nothing to say, but a nested file may start with it, as that of the tree may.
+            if level is entries and isinstance(value, Mapping) and _is_root(taxonomy, key):
+                waiting.append((0, value, file))
+                continue
+            try:
+                node = _node_below(taxonomy, above, _as_label(key))
+            except DataError as error:
+                said = str(error).replace("the document is labelled with", "the label names")
+                problems.error(place, said)
+                continue
+            here = f"{file}, label {taxonomy.title(node)!r}"
+            if isinstance(value, Mapping) and value:
+                # Every step goes down in the tree, so that this ends for a mapping that holds itself too.
+                waiting.append((node, value, here))
+            else:
+                yield here, node, value
+
+
+def _is_root(taxonomy: Taxonomy, key: object) -> bool:
+    return key == taxonomy.names[0] and key not in taxonomy.nodes_by_name
+
+
+def _as_label(key: object) -> Any:
+    # JSON and YAML have names that look like numbers; a tree keeps those as they are written.
+    return str(key) if isinstance(key, (int, float)) and not isinstance(key, bool) else key
+
+
+def _node_below(taxonomy: Taxonomy, above: int, label: Any) -> int:
+    if not above:
+        return resolve_label(taxonomy, label)
+    names = label_names(label)
+    path = taxonomy.path(above)
+    for below in (names, _parts(names)):
+        if below and (node := taxonomy.walk([*path, *below])) is not None:
+            return node
+    node = resolve_label(taxonomy, [*path, *names])
+    if node == above or above not in taxonomy.lineages[node]:
+        raise DataError(f"the label {'/'.join(names)!r} is not below {taxonomy.title(above)}.")
+    return node
+
+
+def _parts(names: Sequence[str]) -> list[str]:
+    return [part.strip() for name in names for part in name.split("/") if part.strip()]
+
+
+def _words(value: object, place: str, problems: Problems) -> set[str]:
+    if isinstance(value, str):
+        written: list[object] = list(value.split(","))
+    elif isinstance(value, (Sequence, set, frozenset, np.ndarray)) and not isinstance(value, bytes):
+        written = list(value)
+    elif value is None or isinstance(value, Mapping):
+        written = []
+    else:
+        raise DataError(f"keywords must be a list of words or one string, but {_shown(value)} was found.")
+    words: set[str] = set()
+    for phrase in written:
+        if isinstance(phrase, (int, np.integer)) and not isinstance(phrase, bool):
+            phrase = str(phrase)
+        if not isinstance(phrase, str):
+            raise DataError(f"a list of keywords must hold words only, but {described(phrase)} was found.")
+        parts = tokenize(str(phrase))
+        if phrase.strip() and not parts:
+            problems.warning(place, f"the keyword {phrase!r} has nothing in it that counts as a word.")
+        words.update(parts)
+    if not words:
+        raise DataError("there are no keywords; write some words, or take the label out.")
+    return words
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    return "a list" if isinstance(value, (list, tuple)) else described(value)
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

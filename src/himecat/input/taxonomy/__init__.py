@@ -1,0 +1,1 @@
+"""The category tree and the formats it is read from."""

@@ -1,0 +1,1 @@
+"""Every compiled loop, and what it is compiled with."""

@@ -1,0 +1,1 @@
+"""Model folders: JSON and safetensors, whole or not at all."""

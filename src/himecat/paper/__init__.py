@@ -1,0 +1,1 @@
+"""The published method, section by section."""

@@ -1,0 +1,171 @@
+"""Hierarchical data augmentation (Algorithm 1 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.input.corpus import IntArray, Ragged
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.vmf import sample_vmf
+from himecat.runtime.threads import run_all
+
+# Similarities to all words are held for this many document vectors at a time.
+_CHUNK = 256
+
+
+@dataclass(frozen=True)
+class SyntheticDocuments:
+    """Training documents made for every category.
+
+    Attributes
+    ----------
+    documents : Ragged
+        Word ids of the documents made for the leaves.
+    members : dict
+        For every node but the root, the rows of `documents` that belong to it: exactly beta each.
+
+    Examples
+    --------
+    >>> made = SyntheticDocuments(Ragged.from_lists([[0, 1], [2, 2]]), {1: np.array([0]), 2: np.array([1])})
+    >>> made.of(2)[0].tolist()
+    [2, 2]
+    """
+
+    documents: Ragged
+    members: dict[int, npt.NDArray[np.int64]]
+
+    def of(self, node: int) -> Ragged:
+        """The documents of one category."""
+        return self.documents.take(self.members[node])
+
+
+def nearest_words(
+    vectors: npt.NDArray[np.float32], words: npt.NDArray[np.float32], count: int
+) -> tuple[IntArray, npt.NDArray[np.float32]]:
+    """Find the `count` words nearest to each vector, nearest first, and their dot products.
+
+    Examples
+    --------
+    >>> ids, cosines = nearest_words(np.eye(2, dtype=np.float32)[:1], np.eye(2, dtype=np.float32), 1)
+    >>> ids.tolist(), cosines.tolist()
+    ([[0]], [[1.0]])
+    """
+    count = min(count, len(words))
+    ids = np.empty((len(vectors), count), dtype=np.int32)
+    cosines = np.empty((len(vectors), count), dtype=np.float32)
+    for start in range(0, len(vectors), _CHUNK):
+        dots = vectors[start : start + _CHUNK] @ words.T
+        top = np.argpartition(dots, len(words) - count, axis=1)[:, len(words) - count :]
+        values = np.take_along_axis(dots, top, axis=1)
+        # Equal cosines are ordered by word id: argpartition alone leaves their order open.
+        order = np.lexsort((top, -values), axis=1)
+        ids[start : start + _CHUNK] = np.take_along_axis(top, order, axis=1)
+        cosines[start : start + _CHUNK] = np.take_along_axis(values, order, axis=1)
+    return ids, cosines
+
+
+def _documents_of_leaf(
+    label: npt.NDArray[np.float32],
+    words: npt.NDArray[np.float32],
+    beta: int,
+    length: int,
+    concentration: float,
+    neighbours: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """Draw beta documents of `length` words: a vector from vMF(label), then words from its neighbourhood."""
+    vectors = sample_vmf(label, concentration, beta, rng)
+    ids, cosines = nearest_words(vectors, words, neighbours)
+    odds = np.exp(cosines.astype(np.float64) - cosines[:, :1])
+    cumulative = np.cumsum(odds, axis=1)
+    cumulative /= cumulative[:, -1:]
+    uniform = rng.random((beta, length))
+    made = np.empty((beta, length), dtype=np.int32)
+    for row in range(beta):
+        picks = np.searchsorted(cumulative[row], uniform[row], side="right")
+        made[row] = ids[row, np.minimum(picks, ids.shape[1] - 1)]
+    return made
+
+
+def synthesize(
+    taxonomy: Taxonomy,
+    labels: npt.NDArray[np.float32],
+    words: npt.NDArray[np.float32],
+    *,
+    beta: int = 500,
+    length: int = 100,
+    concentration: float = 2000.0,
+    neighbours: int = 50,
+    seed: int = 0,
+    threads: int = 1,
+    advance: Callable[[int], None] | None = None,
+) -> SyntheticDocuments:
+    """Make exactly `beta` documents for every category, bottom-up.
+
+    Parameters
+    ----------
+    taxonomy : Taxonomy
+        The tree.
+    labels, words : arrays
+        Unit vectors of the tree's nodes and of the vocabulary, in one space.
+    beta : int
+        Documents per category; 0 makes none.
+    length : int
+        Words per document.
+    concentration : float
+        Kappa of the vMF a document vector is drawn from.
+    neighbours : int
+        A document's words come from its vector's nearest words, this many.
+    seed, threads : int
+        Each leaf has its own stream, so the result does not depend on the number of threads.
+    advance : callable, optional
+        Told of each leaf done.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
+    >>> space = np.eye(5, dtype=np.float32)
+    >>> made = synthesize(tree, space, space, beta=5, length=4, neighbours=2)
+    >>> sorted((tree.title(node), len(rows)) for node, rows in made.members.items())
+    [('a', 5), ('a/b', 5), ('a/c', 5), ('d', 5)]
+    """
+
+    def leaf_job(leaf: int) -> Callable[[], IntArray]:
+        def job() -> IntArray:
+            rng = np.random.default_rng([seed, leaf])
+            made = _documents_of_leaf(labels[leaf], words, beta, length, concentration, neighbours, rng)
+            if advance is not None:
+                advance(1)
+            return made
+
+        return job
+
+    length = max(1, length)
+    if beta == 0 or len(words) == 0:
+        empty = np.zeros(0, dtype=np.int64)
+        return SyntheticDocuments(Ragged.from_lists([]), dict.fromkeys(range(1, len(taxonomy)), empty))
+    made = run_all([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
+    values = np.concatenate([part.reshape(-1) for part in made])
+    offsets = np.arange(0, len(values) + 1, length, dtype=np.int64)
+    members: dict[int, npt.NDArray[np.int64]] = {
+        leaf: np.arange(position * beta, (position + 1) * beta)
+        for position, leaf in enumerate(taxonomy.leaves)
+    }
+    for node in reversed(taxonomy.inner):
+        if node == 0:
+            continue
+        rng = np.random.default_rng([seed, node])
+        children = taxonomy.children[node]
+        share, rest = divmod(beta, len(children))
+        extra = set(rng.permutation(len(children))[:rest].tolist())
+        members[node] = np.concatenate(
+            [
+                rng.choice(members[child], share + (position in extra), replace=False)
+                for position, child in enumerate(children)
+            ]
+        )
+    return SyntheticDocuments(Ragged(values, offsets), members)

@@ -1,0 +1,179 @@
+"""One flat classifier per inner node, walked top-down."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import HimecatError, UsageError
+from himecat.input.corpus import Ragged, Supervision
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.flat_classifier import FlatClassifier, FloatArray, TrainingSet
+from himecat.paper.synthesis import SyntheticDocuments
+from himecat.runtime.threads import run_all
+
+# At most so many documents are classified at a time: enough to be quick, little memory for any number of leaves.
+_BATCH = 4096
+
+
+def training_set(
+    taxonomy: Taxonomy,
+    node: int,
+    real: Ragged,
+    supervision: Supervision,
+    synthetic: SyntheticDocuments,
+    real_share: float,
+) -> TrainingSet:
+    """Mix the real and the synthetic documents of the children of `node`.
+
+    The labelled documents below a child belong to it and are repeated, all equally often, until they make up
+    `real_share` of the number of synthetic ones; every labelled document keeps its label.
+
+    Parameters
+    ----------
+    real : Ragged
+        Word ids of the labelled documents, in the order of `supervision`.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> made = SyntheticDocuments(Ragged.from_lists([[5], [6]]), {1: np.array([0]), 2: np.array([1])})
+    >>> labelled = Supervision(np.array([3, 8]), np.array([2, 1]))
+    >>> mixed = training_set(tree, 0, Ragged.from_lists([[1], [2]]), labelled, made, 0.2)
+    >>> mixed.documents.values.tolist(), mixed.targets.tolist()
+    ([5, 6, 1, 2], [0, 1, 1, 0])
+    """
+    children = taxonomy.children[node]
+    parts = [synthetic.of(child) for child in children]
+    targets = [np.full(len(part), position, dtype=np.int64) for position, part in enumerate(parts)]
+    n_synthetic = sum(len(part) for part in parts)
+    position_of = {child: position for position, child in enumerate(children)}
+    level = taxonomy.depths[node]
+    lineages = [taxonomy.lineages[known] for known in supervision.nodes.tolist()]
+    below_node = np.array(
+        [position_of.get(line[level], -1) if len(line) > level else -1 for line in lineages], dtype=np.int64
+    )
+    chosen = np.flatnonzero((below_node >= 0) & (real.lengths > 0))
+    if len(chosen):
+        repeats = max(1, math.ceil(real_share * n_synthetic / len(chosen)))
+        parts.append(real.take(np.tile(chosen, repeats)))
+        targets.append(np.tile(below_node[chosen], repeats))
+    return TrainingSet(Ragged.concatenate(parts), np.concatenate(targets), len(children))
+
+
+@dataclass(frozen=True)
+class TopDownClassifier:
+    """Fitted flat classifiers by inner node; a node with one child needs none.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b")])
+    >>> TopDownClassifier(tree, {}).leaf_probabilities(
+    ...     Ragged.from_lists([[0]]), np.eye(2, dtype=np.float32)).tolist()
+    [[1.0]]
+    """
+
+    taxonomy: Taxonomy
+    classifiers: Mapping[int, FlatClassifier]
+
+    def leaf_probabilities(
+        self,
+        documents: Ragged,
+        words: FloatArray,
+        *,
+        threads: int = 1,
+        advance: Callable[[int], None] | None = None,
+    ) -> FloatArray:
+        """Probability of every leaf: the product of the choices on the way to it. Rows sum to 1."""
+
+        def batch_job(start: int, end: int) -> Callable[[], FloatArray]:
+            def job() -> FloatArray:
+                rows = np.arange(start, end)
+                found = self._batch_probabilities(documents.take(rows), words)
+                if advance is not None:
+                    advance(len(rows))
+                return found
+
+            return job
+
+        count = math.ceil(len(documents) / _BATCH)
+        # Equal batches, and an even number of them, so that two threads end together.
+        count += count % 2 if count > 1 else 0
+        bounds = np.linspace(0, len(documents), count + 1).astype(np.int64).tolist() if count else []
+        parts = run_all([batch_job(start, end) for start, end in pairwise(bounds)], threads)
+        empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
+        return np.concatenate([empty, *parts])
+
+    def _batch_probabilities(self, documents: Ragged, words: FloatArray) -> FloatArray:
+        taxonomy = self.taxonomy
+        at_node = np.ones((len(documents), len(taxonomy)), dtype=np.float64)
+        for node in taxonomy.inner:
+            children = list(taxonomy.children[node])
+            choice: npt.NDArray[np.floating] = np.ones((len(documents), 1))
+            if node in self.classifiers:
+                choice = self.classifiers[node].predict_proba(documents, words)
+                if choice.shape != (len(documents), len(children)):
+                    raise UsageError(
+                        f"The classifier {self.classifiers[node].name!r} at {taxonomy.title(node)!r} gave an array "
+                        f"of shape {choice.shape} for {len(documents)} documents and {len(children)} children."
+                    )
+            at_node[:, children] = at_node[:, [node]] * choice
+        leaves = at_node[:, list(taxonomy.leaves)]
+        if not np.isfinite(leaves).all():
+            raise HimecatError("A flat classifier gave probabilities that are not numbers.")
+        return np.asarray(leaves / leaves.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def fit_top_down(
+    taxonomy: Taxonomy,
+    real: Ragged,
+    supervision: Supervision,
+    synthetic: SyntheticDocuments,
+    words: FloatArray,
+    make: Callable[[], FlatClassifier],
+    *,
+    real_share: float = 0.2,
+    seed: int = 0,
+    threads: int = 1,
+    advance: Callable[[int], None] | None = None,
+) -> TopDownClassifier:
+    """Train one classifier for every inner node that has a choice to make.
+
+    Parameters
+    ----------
+    real : Ragged
+        Word ids of the labelled documents, in the order of `supervision`.
+    make : callable
+        Makes an untrained flat classifier.
+
+    Examples
+    --------
+    >>> from himecat.paper.logistic import MeanLogistic
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> made = SyntheticDocuments(Ragged.from_lists([]), {1: np.zeros(0, int), 2: np.zeros(0, int)})
+    >>> labelled = Supervision(np.array([0, 1]), np.array([1, 2]))
+    >>> few, words = Ragged.from_lists([[0], [1]]), np.eye(2, dtype=np.float32)
+    >>> fit_top_down(tree, few, labelled, made, words, MeanLogistic).leaf_probabilities(few, words).argmax(1)
+    array([0, 1])
+    """
+    choosing = [node for node in taxonomy.inner if len(taxonomy.children[node]) > 1]
+    # The largest first, so that no long job is left for the end.
+    choosing.sort(key=lambda node: (-len(taxonomy.children[node]), node))
+
+    def node_job(node: int) -> Callable[[], FlatClassifier]:
+        def job() -> FlatClassifier:
+            classifier = make()
+            mixed = training_set(taxonomy, node, real, supervision, synthetic, real_share)
+            own_seed = int(np.random.SeedSequence([seed, node]).generate_state(1)[0])
+            classifier.fit(mixed, words, seed=own_seed, advance=advance)
+            return classifier
+
+        return job
+
+    fitted = run_all([node_job(node) for node in choosing], threads)
+    return TopDownClassifier(taxonomy, dict(zip(choosing, fitted, strict=True)))

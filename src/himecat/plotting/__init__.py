@@ -1,1 +1,0 @@
-"""Figures, one file each; they need matplotlib, the extra `plots`."""

@@ -1,0 +1,1 @@
+"""Threads, files, progress, sparse products and small solvers."""

@@ -1,0 +1,129 @@
+"""The joint space: vectors with their names, and what lies near what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import UsageError
+from himecat.input.corpus import Corpus, Vocabulary
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.pairs import Relations
+from himecat.paper.sampled_space import Trained
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Neighbour(NamedTuple):
+    """A named vector and its cosine to what was asked for.
+
+    Examples
+    --------
+    >>> Neighbour("word", "fox", 0.9).name
+    'fox'
+    """
+
+    kind: str
+    name: str
+    cosine: float
+
+
+@dataclass(frozen=True)
+class JointSpace:
+    """One unit vector per label, word, metadata value and training document.
+
+    Attributes
+    ----------
+    taxonomy : Taxonomy
+        The tree; row i of `labels` is node i, the root included.
+    labels, words, documents : arrays
+        Unit vectors. `documents` is empty in a space loaded from a folder.
+    metadata : mapping of str to array
+        Unit vectors of the values of each metadata type.
+    vocabulary : Vocabulary
+        Names of the words.
+    values : mapping of str to Vocabulary
+        Names of the metadata values.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("animals",), ("things",)])
+    >>> words = Vocabulary(("fox", "car"), np.array([1, 1]))
+    >>> axes = np.eye(3, dtype=np.float32)
+    >>> space = JointSpace(tree, axes, axes[1:], axes[:0], {}, words, {})
+    >>> space.nearest(axes[1], "word", 1)
+    [Neighbour(kind='word', name='fox', cosine=1.0)]
+    """
+
+    taxonomy: Taxonomy
+    labels: FloatArray
+    words: FloatArray
+    documents: FloatArray
+    metadata: Mapping[str, FloatArray]
+    vocabulary: Vocabulary
+    values: Mapping[str, Vocabulary]
+
+    @property
+    def dimension(self) -> int:
+        """Length of every vector."""
+        return int(self.words.shape[1])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What can be asked for: `label`, `word` and `metadata:<type>`."""
+        return ("label", "word", *(f"metadata:{kind}" for kind in self.metadata))
+
+    def _rows_and_names(self, kind: str) -> tuple[FloatArray, Sequence[str]]:
+        if kind == "word":
+            return self.words, self.vocabulary.names
+        if kind == "label":
+            return self.labels, [self.taxonomy.title(node) for node in self.taxonomy]
+        value_kind = kind.removeprefix("metadata:")
+        if value_kind in self.metadata and kind != value_kind:
+            return self.metadata[value_kind], self.values[value_kind].names
+        raise UsageError(f"There is no kind {kind!r} in the space; it has {', '.join(self.kinds)}.")
+
+    def nearest(self, vector: npt.NDArray[np.floating], kind: str, count: int = 10) -> list[Neighbour]:
+        """The names of one kind whose vectors are nearest to a vector, nearest first."""
+        rows, names = self._rows_and_names(kind)
+        cosines = rows @ np.asarray(vector, dtype=np.float32)
+        order = np.argsort(-cosines, kind="stable")[:count]
+        return [Neighbour(kind, names[i], float(cosines[i])) for i in order.tolist()]
+
+    def fold_in(self, corpus: Corpus) -> FloatArray:
+        """Vectors for documents encoded with this space's vocabularies, seen in training or not.
+
+        Under the generative story the most likely place of a document given its words and metadata values is
+        the direction of the sum of their vectors. A document with nothing known gets the zero vector.
+        """
+        total = corpus.tokens.sums_of(self.words)
+        for kind, vectors in self.metadata.items():
+            column = corpus.metadata.get(kind)
+            if column is not None:
+                total += column.values.sums_of(vectors)
+        lengths = np.linalg.norm(total, axis=1, keepdims=True)
+        return (total / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+
+def space_from(trained: Trained, relations: Relations, corpus: Corpus, taxonomy: Taxonomy) -> JointSpace:
+    """Give the trained vectors their names."""
+    starts = relations.anchor_start
+    used = [name.removeprefix("metadata:") for name in relations.names if name.startswith("metadata:")]
+    columns = {kind: corpus.metadata[kind].vocabulary for kind in used}
+
+    def part(name: str, count: int) -> FloatArray:
+        return np.ascontiguousarray(trained.anchors[starts[name] : starts[name] + count])
+
+    return JointSpace(
+        taxonomy=taxonomy,
+        labels=part("label", len(taxonomy)),
+        words=part("word", len(corpus.words)),
+        documents=trained.documents,
+        metadata={kind: part(f"metadata:{kind}", len(names)) for kind, names in columns.items()},
+        vocabulary=corpus.words,
+        values=columns,
+    )
