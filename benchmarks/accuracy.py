@@ -103,8 +103,9 @@ def fill_cache(folder: str, encoder: str) -> float:
     from himecat.input.dataset import open_dataset
     from himecat.input.documents import Fields
     from himecat.views.encoder import open_encoder
+    from himecat.views.encoder_cache import EncoderReader
 
-    load_corpus(open_dataset(folder).documents, Fields(), encoder=open_encoder(encoder))
+    load_corpus(open_dataset(folder).documents, Fields(), readers=[EncoderReader(open_encoder(encoder))])
     return time.process_time()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from himecat.input import batches, builder, record_files, records, tokenizer
 from himecat.input import vocabulary as word_numbers
 from himecat.input.batches import Documents, iter_parts
 from himecat.input.builder import load_corpus
+from himecat.input.columns import ColumnReader, ComputedColumn
 from himecat.input.documents import Checks, Fields
 from himecat.input.places import Places
 from himecat.input.problems import Problems
 from himecat.input.records import Batch
 from himecat.input.vocabulary import WordNumbers, WordRows
 from himecat.views.encoder import TextEncoder
+from himecat.views.encoder_cache import EncoderReader
 
 FIELDS = Fields(metadata=("tags", "people"))
 PLAIN = [
@@ -88,12 +90,12 @@ AWKWARD: dict[str, str] = {
 
 
 def told(
-    source: Any, fields: Fields, skip_bad: bool, encoder: TextEncoder | None = None
+    source: Any, fields: Fields, skip_bad: bool, readers: Sequence[ColumnReader] = ()
 ) -> tuple[object, ...]:
     """All that reading a source brings to light, ready to be compared."""
     problems = Problems()
     try:
-        loaded = load_corpus(source, fields, problems=problems, skip_bad=skip_bad, encoder=encoder)
+        loaded = load_corpus(source, fields, problems=problems, skip_bad=skip_bad, readers=readers)
     except DataError as error:
         return str(error), list(problems), problems.counts
     corpus = loaded.corpus
@@ -118,17 +120,17 @@ def told(
         loaded.skipped,
         list(problems),
         problems.counts,
-        None if corpus.encoded is None else corpus.encoded.tobytes(),
+        {name: column.tobytes() for name, column in corpus.columns.items()},
     )
 
 
-def check_twins(source: Any, fields: Fields = FIELDS, encoder: TextEncoder | None = None) -> None:
+def check_twins(source: Any, fields: Fields = FIELDS, readers: Sequence[ColumnReader] = ()) -> None:
     """Read a source in batches and one by one."""
     for skip_bad in (True, False):
-        at_once = told(source, fields, skip_bad, encoder)
+        at_once = told(source, fields, skip_bad, readers)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(batches, "plain_documents", lambda checks, batch: None)
-            assert told(source, fields, skip_bad, encoder) == at_once
+            assert told(source, fields, skip_bad, readers) == at_once
 
 
 def lines_of(documents: list[dict[str, Any]]) -> list[str]:
@@ -348,7 +350,11 @@ class _Lengths(TextEncoder):
 def test_an_encoder_sees_every_text(tmp_path: Path) -> None:
     lines = lines_of(PLAIN)
     path = written(tmp_path / "docs.jsonl", [*lines[:7], AWKWARD["text empty"], *lines[7:]])
-    check_twins(path, FIELDS, _Lengths("lengths", None, "0123abcd"))
+    check_twins(path, FIELDS, [EncoderReader(_Lengths("lengths", None, "0123abcd"))])
+    extra = ComputedColumn(
+        "people", lambda rows: [[str(one.extra["people"]).count("p")] for one in rows], ("people",)
+    )
+    check_twins(path, FIELDS, [extra])
 
 
 VALUES = st.sampled_from(

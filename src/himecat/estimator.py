@@ -17,6 +17,7 @@ from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.input import validate as reading
 from himecat.input.builder import Origin, iter_encoded
+from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems
@@ -27,6 +28,7 @@ from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.sklearn_compat import Estimator
 from himecat.views.encoder import TextEncoder, open_encoder
+from himecat.views.encoder_cache import EncoderReader
 from himecat.views.space import JointSpace
 
 
@@ -234,6 +236,7 @@ class HiMeCat(Estimator):
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
         training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
+        encoder = self._encoder()
         shown = progress or (Progress() if self.verbose else silent())
         material = reading.read_material(
             X,
@@ -241,7 +244,7 @@ class HiMeCat(Estimator):
             taxonomy=self.taxonomy,
             fields=self._fields(),
             keywords=self.keywords,
-            encoder=self._encoder(),
+            readers=self.readers(encoder),
             min_count=settings.min_count,
             max_tokens=settings.max_tokens,
             allow_empty_leaves=self.allow_empty_leaves,
@@ -252,6 +255,7 @@ class HiMeCat(Estimator):
         fitted = training.train(
             material,
             settings,
+            encoder=encoder,
             ignore_metadata=tuple(self.ignore_metadata),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
@@ -280,6 +284,11 @@ class HiMeCat(Estimator):
     def _encoder(self) -> TextEncoder | None:
         return None if self.encoder is None else open_encoder(self.encoder, threads=self.threads)
 
+    def readers(self, encoder: TextEncoder | None = None) -> list[ColumnReader]:
+        """What has to be computed from documents while they are read: the encoder's vectors, if there is one."""
+        encoder = encoder or self._encoder()
+        return [] if encoder is None else [EncoderReader(encoder)]
+
     def _fields(self) -> Fields:
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
@@ -306,7 +315,7 @@ class HiMeCat(Estimator):
             words=space.vocabulary,
             metadata=space.values,
             max_tokens=self.settings_.max_tokens,
-            encoder=self._encoder(),
+            readers=self.readers(),
             skip_bad=self.skip_bad,
             threads=self.threads,
         )
@@ -352,7 +361,7 @@ class HiMeCat(Estimator):
             self.settings_.max_tokens,
             problems,
             batch_size,
-            self._encoder(),
+            self.readers(),
             threads=threads,
         )
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)

@@ -23,6 +23,7 @@ from himecat.runtime.memory import give_back
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, run_all
 from himecat.views.base import DocumentViews, Seen, learn_views, unit
+from himecat.views.encoder import TextEncoder
 from himecat.views.space import JointSpace, space_from
 from himecat.views.words import occurrences
 
@@ -66,6 +67,7 @@ def train(
     material: Material,
     settings: Settings,
     *,
+    encoder: TextEncoder | None = None,
     ignore_metadata: Collection[str],
     seed: int,
     threads: int,
@@ -81,7 +83,7 @@ def train(
     if make is not None and sampled is not None:
         return Fitted(sampled, _top_down(material, settings, sampled, make, seed, threads, progress), history)
     views, seen = _views(material, settings, kinds, sampled, seed, threads, progress)
-    fused = _fused(material, settings, views, seen, make is None, seed, threads, progress)
+    fused = _fused(material, settings, views, seen, encoder, make is None, seed, threads, progress)
     space = sampled or _spectral_space(material, views, seen, fused)
     give_back()
     if make is None:
@@ -133,6 +135,7 @@ def _fused(
     settings: Settings,
     views: DocumentViews,
     seen: Seen,
+    encoder: TextEncoder | None,
     whole: bool,
     seed: int,
     threads: int,
@@ -154,7 +157,7 @@ def _fused(
         material.corpus.words,
         supervision.keywords,
         use_names=settings.use_names,
-        encode=None if material.encoder is None else material.encoder.encode,
+        encode=None if encoder is None else encoder.encode,
     )
     fits = count_fits(taxonomy, supervision, len(material.corpus), chosen, _stream(seed, _CLASSIFIER))
     with progress.stage("Placing the documents", total=fits) as stage:

@@ -22,7 +22,7 @@ class Documents(NamedTuple):
 
     Examples
     --------
-    >>> documents = Documents("docs.jsonl line", 5, ["a", "b"], ["A hen.", "A fox."], {}, {1: "wild"})
+    >>> documents = Documents("docs.jsonl line", 5, ["a", "b"], ["A hen.", "A fox."], {}, {1: "wild"}, {})
     >>> documents.place, documents.texts[1], documents.labels[1]
     ('docs.jsonl line 6', 'A fox.', 'wild')
     """
@@ -33,6 +33,15 @@ class Documents(NamedTuple):
     texts: list[str]
     metadata: dict[str, list[list[str]]]
     labels: dict[int, object]
+    extra: dict[str, list[Any]]
+
+    def single(self) -> Iterator[Document]:
+        """The documents one by one."""
+        for row, (name, text) in enumerate(zip(self.ids, self.texts, strict=True)):
+            metadata = {kind: rows[row] for kind, rows in self.metadata.items()}
+            extra = {field: values[row] for field, values in self.extra.items()}
+            place = f"{self.prefix} {self.first + row}"
+            yield Document(place, name, text, metadata, self.labels.get(row), True, extra)
 
     @property
     def place(self) -> str:
@@ -98,7 +107,8 @@ def plain_documents(checks: Checks, batch: Batch) -> Documents | None:
     checks.missing_everywhere.clear()
     written = {} if label_kinds == {NoneType} else dict(enumerate(map(written_labels, labels)))
     written = {row: value for row, value in written.items() if value is not None}
-    return Documents(batch.prefix, batch.first, ids, texts, metadata, written)
+    extra = {name: batch.column(name) for name in fields.extra}
+    return Documents(batch.prefix, batch.first, ids, texts, metadata, written, extra)
 
 
 def _texts(columns: Sequence[list[Any]]) -> list[str] | None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
 from himecat.input.batches import Documents, iter_parts
+from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Vocabulary
 from himecat.input.documents import Document, Fields, iter_documents
 from himecat.input.places import Places
@@ -22,8 +23,6 @@ from himecat.input.records import Source
 from himecat.input.rows import GrowingRows, KnownRows
 from himecat.input.vocabulary import WordNumbers, WordRows
 from himecat.runtime.progress import Progress
-from himecat.views.encoder import TextEncoder
-from himecat.views.encoder_cache import EncodedRows, VectorCache, open_cache
 
 _BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
@@ -139,7 +138,7 @@ def load_corpus(
     max_tokens: int | None = 300,
     problems: Problems | None = None,
     skip_bad: bool = False,
-    encoder: TextEncoder | None = None,
+    readers: Sequence[ColumnReader] = (),
     progress: Progress | None = None,
     threads: int | None = None,
 ) -> LoadedCorpus:
@@ -159,10 +158,10 @@ def load_corpus(
         Receives what is found; a new one otherwise.
     skip_bad : bool
         Leave out documents with an error and turn each error into a warning.
-    encoder : TextEncoder, optional
-        Fills `Corpus.encoded`; vectors known from an earlier time are taken from the cache beside the file.
+    readers : sequence of ColumnReader
+        Compute `Corpus.columns` from the texts or from other fields.
     progress : Progress, optional
-        Shows how far encoding has come.
+        Shows how far the readers have come.
     threads : int, optional
         With 1 nothing is done at the same time; the result is the same for any number.
 
@@ -189,11 +188,8 @@ def load_corpus(
     skipped: list[int] = []
     with ExitStack() as saving:
         words = saving.enter_context(WordRows(numbers, max_tokens, threads))
-        vectors: EncodedRows | None = None
-        if encoder is not None:
-            cache = saving.enter_context(open_cache(encoder, source, problems))
-            vectors = EncodedRows(encoder, cache, progress)
-        for part in iter_parts(source, fields, heard):
+        columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
+        for part in iter_parts(source, with_extra_fields(fields, readers), heard):
             if isinstance(part, Documents):
                 labels.update((len(ids) + row, value) for row, value in part.labels.items())
                 ids += part.ids
@@ -201,8 +197,8 @@ def load_corpus(
                 words.extend(part.texts)
                 for kind, rows in metadata.items():
                     rows.extend(part.metadata[kind])
-                if vectors is not None:
-                    vectors.extend(part.texts)
+                if columns:
+                    columns.extend(list(part.single()))
                 continue
             if not part.usable:
                 skipped.append(len(ids) + len(skipped))
@@ -214,20 +210,20 @@ def load_corpus(
             words.append(part.text)
             for kind, rows in metadata.items():
                 rows.append(part.metadata.get(kind, ()))
-            if vectors is not None:
-                vectors.append(part.text)
-        # Before any encoding, which may take minutes.
+            if columns:
+                columns.extend([part])
+        # Before the columns are computed, which may take minutes.
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
         if not ids:
             found = "".join(f"\n{warning}" for warning in problems.of("warning"))
             raise DataError(f"There is no document to work with.{found}")
-        encoded = None if vectors is None else vectors.finish()
+        computed = columns.finish()
         # While the last words are still being numbered.
-        columns = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
+        values_of = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
         values, ends = words.finish()
     vocabulary, tokens = _ranked(numbers.names(), values, ends, min_count)
-    corpus = Corpus(ids, vocabulary, tokens, columns, encoded)
+    corpus = Corpus(ids, vocabulary, tokens, values_of, computed)
     return LoadedCorpus(corpus, labels, places, skipped, problems)
 
 
@@ -238,7 +234,7 @@ def read_corpus(
     metadata: str | Sequence[str] = (),
     min_count: int = 1,
     max_tokens: int | None = 300,
-    encoder: TextEncoder | None = None,
+    readers: Sequence[ColumnReader] = (),
 ) -> Corpus:
     """Read documents from a file, a table or a list into a corpus.
 
@@ -255,8 +251,8 @@ def read_corpus(
         Words seen less often are dropped.
     max_tokens : int or None
         Only this many words from the start of a document are used; None for all.
-    encoder : TextEncoder, optional
-        What `open_encoder` gives; fills `Corpus.encoded`.
+    readers : sequence of ColumnReader
+        Compute `Corpus.columns` from the texts or from other fields.
 
     Examples
     --------
@@ -267,7 +263,7 @@ def read_corpus(
     """
     text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
     fields = Fields(text, metadata)
-    return load_corpus(source, fields, min_count=min_count, max_tokens=max_tokens, encoder=encoder).corpus
+    return load_corpus(source, fields, min_count=min_count, max_tokens=max_tokens, readers=readers).corpus
 
 
 def encode_documents(
@@ -275,16 +271,14 @@ def encode_documents(
     words: Vocabulary,
     metadata: Mapping[str, Vocabulary],
     max_tokens: int | None,
-    encoder: TextEncoder | None = None,
+    columns: OpenColumns | None = None,
     *,
-    cache: VectorCache | None = None,
-    progress: Progress | None = None,
     threads: int | None = None,
 ) -> Corpus:
     """Turn documents into rows of known words and metadata values; what is unknown is dropped.
 
-    A document that is not usable becomes a row without words, so that rows and documents stay aligned. An
-    `encoder` fills `Corpus.encoded`; vectors in `cache` are not computed again, and new ones are added to it.
+    A document that is not usable becomes a row without words, so that rows and documents stay aligned.
+    `columns` are computed on the way.
 
     Examples
     --------
@@ -295,23 +289,22 @@ def encode_documents(
     """
     _check_limits(max_tokens, 1)
     ids: list[str] = []
-    columns = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
-    vectors = None if encoder is None else EncodedRows(encoder, cache, progress)
+    values_of = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
     with WordRows(words.numbers, max_tokens, threads) as tokens:
         for document in documents:
             ids.append(document.id)
             tokens.append(document.text)
-            for kind, rows in columns.items():
+            for kind, rows in values_of.items():
                 rows.append(document.metadata.get(kind, ()))
-            if vectors is not None:
-                vectors.append(document.text)
+            if columns:
+                columns.extend([document])
         values, ends = tokens.finish()
     return Corpus(
         ids,
         words,
         Ragged(values, ends),
-        {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in columns.items()},
-        None if vectors is None else vectors.finish(),
+        {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in values_of.items()},
+        columns.finish() if columns else {},
     )
 
 
@@ -327,8 +320,7 @@ def iter_encoded(
     max_tokens: int | None,
     problems: Problems,
     batch_size: int = 4096,
-    encoder: TextEncoder | None = None,
-    progress: Progress | None = None,
+    readers: Sequence[ColumnReader] = (),
     threads: int | None = None,
 ) -> Iterator[tuple[list[Origin], Corpus]]:
     """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
@@ -342,22 +334,18 @@ def iter_encoded(
     """
     if batch_size < 1:
         raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
-    documents = iter_documents(source, fields, problems, remember=_REMEMBERED)
+    documents = iter_documents(source, with_extra_fields(fields, readers), problems, remember=_REMEMBERED)
 
     def noted(batch: Iterable[Document], origins: list[Origin]) -> Iterator[Document]:
         for document in batch:
             origins.append(Origin(document.id, document.place, document.usable))
             yield document
 
-    with ExitStack() as saving:
-        cache = saving.enter_context(open_cache(encoder, source, problems)) if encoder is not None else None
+    with OpenColumns(readers, source, problems) as columns:
         for first in documents:
             origins: list[Origin] = []
             batch = noted(chain([first], islice(documents, batch_size - 1)), origins)
-            corpus = encode_documents(
-                batch, words, metadata, max_tokens, encoder, cache=cache, progress=progress, threads=threads
-            )
-            yield origins, corpus
+            yield origins, encode_documents(batch, words, metadata, max_tokens, columns, threads=threads)
 
 
 def _is_large(source: Source) -> bool:

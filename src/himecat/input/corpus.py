@@ -152,7 +152,7 @@ class MetadataColumn:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as columns: ids, word ids, metadata value ids and, with a text encoder, a unit vector each.
+    """Documents as columns: ids, word ids, metadata value ids and what column readers computed, by name.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class Corpus:
     words: Vocabulary
     tokens: Ragged
     metadata: Mapping[str, MetadataColumn] = field(default_factory=dict)
-    encoded: npt.NDArray[np.float32] | None = None
+    columns: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -183,7 +183,7 @@ class Corpus:
                 kind: MetadataColumn(column.vocabulary, column.values.take(chosen))
                 for kind, column in self.metadata.items()
             },
-            encoded=None if self.encoded is None else self.encoded[chosen],
+            columns={name: rows[chosen] for name, rows in self.columns.items()},
         )
 
     def between(self, start: int, end: int) -> Corpus:
@@ -205,7 +205,7 @@ class Corpus:
             self.words,
             cut(self.tokens),
             {kind: MetadataColumn(one.vocabulary, cut(one.values)) for kind, one in self.metadata.items()},
-            None if self.encoded is None else self.encoded[start:end],
+            {name: rows[start:end] for name, rows in self.columns.items()},
         )
 
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
@@ -223,13 +223,13 @@ class Corpus:
             return rows if old is new else rows.renumbered(old.ids_in(new))
 
         empty = Ragged(np.zeros(0, dtype=np.int32), np.zeros(len(self) + 1, dtype=np.int64))
-        columns = {}
+        values_of = {}
         for kind, values in metadata.items():
             own = self.metadata.get(kind)
-            columns[kind] = MetadataColumn(
+            values_of[kind] = MetadataColumn(
                 values, moved(own.values, own.vocabulary, values) if own else empty
             )
-        return Corpus(self.ids, words, moved(self.tokens, self.words, words), columns, self.encoded)
+        return Corpus(self.ids, words, moved(self.tokens, self.words, words), values_of, self.columns)
 
 
 @dataclass(frozen=True)

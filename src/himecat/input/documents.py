@@ -32,6 +32,8 @@ class Fields:
         Field with the category; documents without it are unlabelled.
     id : str
         Field with the document's id; without it the id is the position, counted from 0.
+    extra : tuple of str
+        Fields that are passed on as they are, for the readers of further columns.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Fields:
     metadata: tuple[str, ...] = ()
     labels: str = "labels"
     id: str = "id"
+    extra: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the names; a single name may stand for a tuple of one."""
@@ -75,6 +78,7 @@ class Document(NamedTuple):
     metadata: dict[str, list[str]]
     labels: object | None
     usable: bool
+    extra: Mapping[str, object] = {}
 
 
 def iter_documents(
@@ -141,7 +145,9 @@ class Checks:
             for message in wrong:
                 self._problems.error(record.place, message)
             return Document(record.place, name, "", {}, None, False)
-        return Document(record.place, name, text, metadata, written_labels(found.get(fields.labels)), True)
+        labels = written_labels(found.get(fields.labels))
+        extra = {field: found.get(field) for field in fields.extra}
+        return Document(record.place, name, text, metadata, labels, True, extra)
 
     def finish(self) -> None:
         """Tell of metadata fields that no document had."""

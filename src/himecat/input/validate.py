@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import encode_documents, load_corpus
+from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
 from himecat.input.documents import Document, Fields, iter_documents
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
@@ -19,8 +20,6 @@ from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress
-from himecat.views.encoder import TextEncoder
-from himecat.views.encoder_cache import open_cache
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,6 @@ class Material:
     taxonomy: Taxonomy
     supervision: Supervision
     problems: Problems
-    encoder: TextEncoder | None = None
     keywords: Mapping[int, tuple[str, ...]] | None = None
 
     @property
@@ -55,7 +53,7 @@ def read_material(
     taxonomy: Any,
     fields: Fields,
     keywords: Any = None,
-    encoder: TextEncoder | None = None,
+    readers: Sequence[ColumnReader] = (),
     min_count: int,
     max_tokens: int,
     allow_empty_leaves: bool,
@@ -69,7 +67,7 @@ def read_material(
     given_tree = None if taxonomy is None else read_taxonomy(taxonomy, problems)
     labels: Mapping[int, object] = {}
     if isinstance(X, Corpus):
-        corpus = _with_vectors_if(X, encoder)
+        corpus = _with_columns_of(X, readers)
         place_of: Callable[[int], str] = _place_in_memory
     else:
         loaded = load_corpus(
@@ -79,7 +77,7 @@ def read_material(
             max_tokens=max_tokens,
             problems=problems,
             skip_bad=skip_bad,
-            encoder=encoder,
+            readers=readers,
             progress=progress,
             threads=threads,
         )
@@ -132,7 +130,7 @@ def read_material(
         progress.say(f"{problem.severity}: {problem}")
     if problems.hidden("warning"):
         progress.say(f"warning: ... and {problems.hidden('warning')} more.")
-    return Material(corpus, tree, supervision, problems, encoder, words)
+    return Material(corpus, tree, supervision, problems, words)
 
 
 def read_new(
@@ -142,7 +140,7 @@ def read_new(
     words: Vocabulary,
     metadata: Mapping[str, Vocabulary],
     max_tokens: int,
-    encoder: TextEncoder | None,
+    readers: Sequence[ColumnReader] = (),
     skip_bad: bool,
     threads: int | None = None,
 ) -> tuple[Corpus, npt.NDArray[np.bool_]]:
@@ -151,18 +149,12 @@ def read_new(
     usable: list[bool] = []
 
     def noted() -> Iterator[Document]:
-        for document in iter_documents(X, fields, problems):
+        for document in iter_documents(X, with_extra_fields(fields, readers), problems):
             usable.append(document.usable)
             yield document
 
-    documents = noted()
-    if encoder is None:
-        corpus = encode_documents(documents, words, metadata, max_tokens, threads=threads)
-    else:
-        with open_cache(encoder, X, problems) as cache:
-            corpus = encode_documents(
-                documents, words, metadata, max_tokens, encoder, cache=cache, threads=threads
-            )
+    with OpenColumns(readers, X, problems) as columns:
+        corpus = encode_documents(noted(), words, metadata, max_tokens, columns, threads=threads)
     if not skip_bad or problems.has_fatal:
         problems.raise_errors()
     return corpus, np.array(usable, dtype=bool)
@@ -182,15 +174,15 @@ def _spanned_tree(
     return infer_taxonomy([*labels.values(), *also])
 
 
-def _with_vectors_if(corpus: Corpus, encoder: TextEncoder | None) -> Corpus:
-    """A ready corpus with an encoder's vectors exactly if one is used."""
-    if encoder is None:
-        return corpus if corpus.encoded is None else replace(corpus, encoded=None)
-    if corpus.encoded is None:
-        raise UsageError(
-            "The Corpus was read without an encoder: pass the documents themselves, or no encoder."
-        )
-    return corpus
+def _with_columns_of(corpus: Corpus, readers: Sequence[ColumnReader]) -> Corpus:
+    """A ready corpus with exactly the columns that the readers would give."""
+    for reader in readers:
+        if reader.name not in corpus.columns:
+            raise UsageError(
+                f"The Corpus was read without the column {reader.name!r}: pass the documents themselves, or do "
+                f"without the {reader.name}."
+            )
+    return replace(corpus, columns={reader.name: corpus.columns[reader.name] for reader in readers})
 
 
 def _place_in_memory(row: int) -> str:

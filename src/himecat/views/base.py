@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged
 from himecat.runtime.sparse import Run, is_large, one_by_one, product
+from himecat.views.encoder_cache import COLUMN
 from himecat.views.metadata import ValueTrust, learn_trust, speaking_types
 from himecat.views.words import SpectralWords, learn_topics, learn_words, load_loops, occurrences
 
@@ -158,11 +159,12 @@ class DocumentViews:
         return np.asarray(self._side_by_side(counts, rows)[0])
 
     def _text(self, corpus: Corpus, counts: Any, batches: int = 1) -> FloatArray:
-        if self.encoder_centre is not None and corpus.encoded is None:
+        encoded = corpus.columns.get(COLUMN)
+        if self.encoder_centre is not None and encoded is None:
             raise UsageError(
                 "This model was fitted with an encoder: its vectors are needed for these documents."
             )
-        return self._side_by_side(counts, corpus.encoded, batches)
+        return self._side_by_side(counts, encoded, batches)
 
     def _side_by_side(self, counts: Any, encoded: FloatArray | None, batches: int = 1) -> FloatArray:
         """The directions of texts with these damped counts of words, all parts together at length 1."""
@@ -278,7 +280,7 @@ def learn_views(
         {},
         found_topics,
         None if found_topics is None else _directions(counts, rarity, found_topics).mean(axis=0),
-        None if corpus.encoded is None else corpus.encoded.mean(axis=0),
+        corpus.columns[COLUMN].mean(axis=0) if COLUMN in corpus.columns else None,
     )
     text = views._text(corpus, counts)
     trust, expected = learn_trust(columns, text, learned=learned_trust)

@@ -7,22 +7,26 @@ import tempfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import OutputError, UsageError
+from himecat.input.documents import Document
 from himecat.input.problems import Problems
 from himecat.input.records import Source
 from himecat.runtime.files import write_whole
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder import TextEncoder
 
+COLUMN = "encoder"
+"""The name of the encoder's column in a corpus."""
 CACHE_FOLDER = ".himecat-cache"
 """The folder beside a file of documents."""
 CACHE_VARIABLE = "HIMECAT_CACHE"
@@ -219,6 +223,36 @@ def open_cache(encoder: TextEncoder, source: Source, problems: Problems) -> Vect
     return VectorCache(folder, encoder.fingerprint, lambda sentence: problems.warning("", sentence))
 
 
+@dataclass(frozen=True)
+class EncoderReader:
+    """Fills the column `encoder` of a corpus with the encoder's unit vectors.
+
+    Parameters
+    ----------
+    encoder : TextEncoder
+        What `open_encoder` gives.
+    beside : path, optional
+        The file beside which the vectors are kept, where it is not the source itself.
+
+    Examples
+    --------
+    >>> EncoderReader(TextEncoder("some/model", None, "0123abcd")).name
+    'encoder'
+    """
+
+    encoder: TextEncoder
+    beside: str | os.PathLike[str] | None = None
+    name: ClassVar[str] = COLUMN
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    @contextmanager
+    def open(self, source: Source, problems: Problems, progress: Progress) -> Iterator[EncodedRows]:
+        """Open the vectors known for a source; new ones are saved at the end."""
+        place = source if self.beside is None else self.beside
+        with open_cache(self.encoder, place, problems) as cache:
+            yield EncodedRows(self.encoder, cache, progress)
+
+
 class EncodedRows:
     """Texts, one after the other, become the rows of an array; only unknown texts are held until then.
 
@@ -242,16 +276,19 @@ class EncodedRows:
         self._encoder = encoder
         self._cache = VectorCache(None, encoder.fingerprint) if cache is None else cache
         self._progress = progress or silent()
+        self._start()
+
+    def _start(self) -> None:
         self._keys: list[bytes] = []
         self._unknown: dict[bytes, int] = {}
         # Beyond some megabytes the texts wait on disk.
         self._waiting = tempfile.SpooledTemporaryFile(max_size=_TEXT_BYTES_IN_MEMORY)  # noqa: SIM115
         self._lengths = array("q")
 
-    def extend(self, texts: Iterable[str]) -> None:
-        """Take many texts."""
-        for text in texts:
-            self.append(text)
+    def extend(self, documents: Iterable[Document]) -> None:
+        """Take the texts of many documents."""
+        for document in documents:
+            self.append(document.text)
 
     def append(self, text: str) -> None:
         """Take the next text."""
@@ -277,7 +314,7 @@ class EncodedRows:
         self._lengths.append(len(content))
 
     def finish(self) -> npt.NDArray[np.float32]:
-        """Encode what is unknown, and give a unit vector per text; an empty text has a row of zeros."""
+        """Encode what is unknown and give a unit vector per text, zeros for an empty one; then start anew."""
         fresh = self._encode_unknown()
         if self._cache.dimension is None:  # all texts are empty
             self._cache.dimension = self._encoder.encode([]).shape[1]
@@ -289,6 +326,7 @@ class EncodedRows:
         self._cache.fill(vectors, known, [self._keys[row] for row in known])
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.where(lengths > 0, lengths, 1)[:, None]
+        self._start()
         return vectors
 
     def _encode_unknown(self) -> HalfArray | None:

@@ -147,18 +147,13 @@ def run_draw(
     settings = model._settings()
     text = (model.text,) if isinstance(model.text, str) else tuple(model.text)
     progress = Progress(quiet=quiet)
-    encoding: dict[str, Any] = {}
-    encoder = given.get("encoder")
-    if encoder is not None:
-        from himecat.views.encoder import open_encoder
-
-        encoding = {"encoder": open_encoder(encoder, threads=model.threads), "progress": progress}
     loaded = load_corpus(
         dataset.documents,
         Fields(text, tuple(chosen["metadata"]), model.label_field, model.id_field),
         min_count=settings.min_count,
         max_tokens=settings.max_tokens,
-        **encoding,
+        readers=model.readers(),
+        progress=progress,
     )
     truth = true_nodes(dataset, loaded)
     labelled = draw(dataset, truth, number, per_leaf)

@@ -24,7 +24,7 @@ from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder import open_encoder
-from himecat.views.encoder_cache import EncodedRows, open_cache
+from himecat.views.encoder_cache import EncoderReader
 
 
 @dataclass(frozen=True)
@@ -184,16 +184,25 @@ def read_draw(
         truth, labelled, rows = _chosen(dataset, fields, drawn)
         kept = _documents(dataset, fields, rows)
         source = [_record(document) for document in kept]
-    loaded = load_corpus(source, fields, min_count=system.min_count, max_tokens=system.max_tokens)
+    # Kept beside the dataset's file also where only a part of it is read.
+    readers = (
+        [EncoderReader(open_encoder(encoder, threads=threads), beside=dataset.documents)]
+        if system.vectors and encoder is not None
+        else []
+    )
+    loaded = load_corpus(
+        source,
+        fields,
+        min_count=system.min_count,
+        max_tokens=system.max_tokens,
+        readers=readers,
+        progress=progress,
+    )
     if drawn.limit is None:
         truth = true_nodes(dataset, loaded)
         labelled = draw(dataset, truth, drawn.number, drawn.per_leaf)
-        kept = _documents(dataset, fields) if system.vectors or system.texts else []
-    corpus = loaded.corpus
-    if system.vectors and encoder is not None:
-        texts = [document.text for document in kept]
-        corpus = replace(corpus, encoded=_vectors(dataset, texts, encoder, threads, progress))
-    return Reading(corpus, truth, labelled, [_full_text(d) for d in kept] if system.texts else ())
+        kept = _documents(dataset, fields) if system.texts else []
+    return Reading(loaded.corpus, truth, labelled, [_full_text(d) for d in kept] if system.texts else ())
 
 
 def _chosen(
@@ -227,18 +236,6 @@ def _record(document: Document) -> dict[str, Any]:
 def _full_text(document: Document) -> str:
     values = [value for kind in document.metadata.values() for value in kind]
     return " ".join([document.text, *values])
-
-
-def _vectors(
-    dataset: Dataset, texts: Sequence[str], encoder: str, threads: int | None, progress: Progress | None
-) -> npt.NDArray[np.float32]:
-    opened = open_encoder(encoder, threads=threads)
-    # Kept beside the dataset's file also where only a part of it is read.
-    with open_cache(opened, dataset.documents, Problems()) as cache:
-        rows = EncodedRows(opened, cache, progress)
-        for text in texts:
-            rows.append(text)
-        return rows.finish()
 
 
 def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -> NodeArray:

@@ -13,6 +13,7 @@ from himecat.compare.systems.system import NodeArray, System, Task
 from himecat.errors import UsageError
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.views.encoder_cache import COLUMN
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class EncoderLogistic(System):
 
     def place(self, task: Task) -> NodeArray:
         """The leaf of every document."""
-        return encoder_logistic(task.corpus.encoded, task.supervision, task.taxonomy, c=self.c)
+        return encoder_logistic(task.corpus.columns.get(COLUMN), task.supervision, task.taxonomy, c=self.c)
 
 
 def encoder_logistic(

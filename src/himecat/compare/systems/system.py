@@ -177,4 +177,4 @@ def with_metadata_words(corpus: Corpus) -> Corpus:
     np.cumsum(np.bincount(row_of, minlength=len(corpus)), out=offsets[1:])
     tokens = Ragged(np.concatenate(values)[order].astype(np.int32), offsets)
     words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64))
-    return Corpus(corpus.ids, words, tokens, {}, corpus.encoded)
+    return Corpus(corpus.ids, words, tokens, {}, corpus.columns)
