@@ -7,8 +7,6 @@ same on all processors. The functions can only be called from compiled code.
 
 Memory is given by address. An array that is handed to a function is counted in and out as one of its users,
 which takes as long as a tenth of a step in training vectors. Addresses are not checked.
-
-The cache of compiled code looks at a kernel's own file only: after a change here, touch the files of the kernels.
 """
 
 from __future__ import annotations

@@ -169,10 +169,10 @@ def results_folder(named: str | os.PathLike[str] | None = None) -> Path | None:
         return Path(named).expanduser()
     if common := os.environ.get(CACHE_VARIABLE, "").strip():
         return Path(common).expanduser() / "runs"
-    from himecat.kernels.compiled import kernel_folder
+    from himecat.kernels.compiled import user_cache
 
-    kernels = kernel_folder()
-    return None if kernels is None else kernels.parent / "runs"
+    common_folder = user_cache()
+    return None if common_folder is None else common_folder / "runs"
 
 
 def dataset_fingerprint(dataset: Dataset) -> str:
