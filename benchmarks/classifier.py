@@ -39,7 +39,7 @@ from himecat.paper.pairs import relate
 from himecat.paper.sampled_space import learn_vectors
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, training_set
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 from himecat.views.space import space_from
 
@@ -130,7 +130,7 @@ def train_ours(work: Work, threads: int = THREADS) -> list[KimCNN]:
 
         return fit
 
-    return run_all([job(node) for node in work.training], threads)
+    return run_parallel([job(node) for node in work.training], threads)
 
 
 def place_ours(work: Work) -> npt.NDArray[np.float32]:
@@ -149,7 +149,7 @@ def plain_side(work: Work, task: Callable[[Work, int], Any], together: bool) -> 
 
     torch.set_num_threads(1 if together else THREADS)
     if together:
-        run_all([lambda node=node: task(work, node) for node in work.training], THREADS)  # type: ignore[misc]
+        run_parallel([lambda node=node: task(work, node) for node in work.training], THREADS)  # type: ignore[misc]
     else:
         for node in work.training:
             task(work, node)

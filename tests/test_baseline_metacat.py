@@ -18,7 +18,7 @@ from himecat.input.builder import load_corpus
 from himecat.input.corpus import Corpus, Ragged, Vocabulary
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.kernels.network_embedding import walk_edges
+from himecat.kernels.network_embedding import train_edges
 
 ROW = ("one", "two", "three", "four", "five", "six", "seven", "eight")
 # Enough to learn something from a small corpus, and no more.
@@ -108,7 +108,7 @@ def test_the_kernel_does_what_plain_numpy_does() -> None:
     # Only one node to draw, so that what is drawn is known.
     tables = np.full((1, 16), 5, dtype=np.int32)
     kinds, room = np.zeros(3, np.int8), np.zeros(8, np.float32)
-    walk_edges(vectors, sources, targets, kinds, tables, room, 2, 0.3, 0.0, np.uint64(1))
+    train_edges(vectors, sources, targets, kinds, tables, room, 2, 0.3, 0.0, np.uint64(1))
     for edge, (u, v) in enumerate(zip(sources, targets, strict=True)):
         rate, moved = 0.3 * (1 - edge / 3), np.zeros(8)
         for node, wanted in ((v, 1.0), (5, 0.0), (5, 0.0)):

@@ -18,7 +18,7 @@ from himecat.classifier.fit import FusedClassifier, count_fits, fit_fused
 from himecat.classifier.name_seeds import sow
 from himecat.classifier.scorer import FusedSettings
 from himecat.classifier.state import from_state, state_of
-from himecat.runtime.threads import Stopped, run_all
+from himecat.runtime.threads import Stopped, run_parallel
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 from himecat.views.base import Seen, learn_views
 
@@ -358,7 +358,7 @@ def test_it_gives_up_when_another_job_failed(
 ) -> None:
     monkeypatch.setattr(scorer, "stop_requested", lambda: True)
     with pytest.raises(Stopped):
-        run_all([lambda: fit(*letters)], 1)
+        run_parallel([lambda: fit(*letters)], 1)
 
 
 def test_it_asks_before_each_classifier_whether_to_go_on(

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from himecat.classifier import linear
 from himecat.classifier.linear import cross_fit, ridge
 from himecat.runtime import sparse as products
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -127,7 +127,7 @@ def test_the_jobs_are_left_to_the_caller() -> None:
         return [job() for job in reversed(jobs)][::-1]
 
     expected = cross_fit(views, targets, weights, parts, 2.0)
-    for run in (backwards, partial(run_all, threads=1), partial(run_all, threads=2)):
+    for run in (backwards, partial(run_parallel, threads=1), partial(run_parallel, threads=2)):
         found = cross_fit(views, targets, weights, parts, 2.0, run)
         for (scores, mean), (same_scores, same_mean) in zip(found, expected, strict=True):
             assert scores.tobytes() == same_scores.tobytes()

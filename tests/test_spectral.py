@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from himecat.input.corpus import Ragged
 from himecat.runtime import sparse as products
-from himecat.runtime.threads import one_blas_thread, run_all
+from himecat.runtime.threads import one_blas_thread, run_parallel
 from himecat.views import words as spectral
 from himecat.views.words import SpectralWords, learn_topics, learn_words, occurrences
 
@@ -199,7 +199,7 @@ def test_the_information_is_the_same_in_blocks_and_on_threads(monkeypatch: pytes
         whole = information.block(everything).toarray()
         monkeypatch.setattr(spectral, "_BLOCK", 7)
         for threads in (1, 2):
-            found = information.of(everything, partial(run_all, threads=threads)).toarray()
+            found = information.of(everything, partial(run_parallel, threads=threads)).toarray()
             assert found.tobytes() == whole.tobytes()
 
 
@@ -222,7 +222,7 @@ def test_word_vectors_are_the_same_on_one_thread_and_two(
         monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
     found = learn()
     for threads in (1, 2):
-        assert_same(learn(run=partial(run_all, threads=threads)), found)
+        assert_same(learn(run=partial(run_parallel, threads=threads)), found)
     np.testing.assert_allclose(found.weights, plain.weights, rtol=1e-3)
     np.testing.assert_allclose(found.vectors @ found.vectors.T, plain.vectors @ plain.vectors.T, atol=1e-3)
 

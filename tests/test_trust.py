@@ -24,7 +24,7 @@ def clouds(
     return unit(centres[member] + 1.2 * rng.normal(size=(n, dimension))), member.tolist()
 
 
-def one_by_one(
+def run_serial(
     trust: ValueTrust, values: list[list[int]], own: FloatArray | None, directions: FloatArray
 ) -> FloatArray:
     """The prediction for each document from the documents that share its values, leaving itself out."""
@@ -58,7 +58,7 @@ def test_each_document_is_left_out_of_what_its_values_say(left_out: bool) -> Non
     by_type, _ = learn_trust({"team": (ragged, 64)}, directions)
     own = directions if left_out else None
     found = by_type["team"].predict(ragged, own=own)
-    np.testing.assert_allclose(found, one_by_one(by_type["team"], values, own, directions), atol=2e-5)
+    np.testing.assert_allclose(found, run_serial(by_type["team"], values, own, directions), atol=2e-5)
     assert not found[3].any()
 
 

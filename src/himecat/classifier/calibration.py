@@ -11,7 +11,7 @@ from himecat.classifier.assignments import node_probabilities
 from himecat.classifier.mixture import softmax
 from himecat.classifier.path_confidence import learn_levels, settle
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.solvers import logistic, minimise
+from himecat.runtime.solvers import minimize_lbfgs, sigmoid
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -197,7 +197,7 @@ def _sharpness(
         return float(total), slope
 
     start = np.concatenate([[np.log(TYPICAL_SHARPNESS)], np.zeros(n_leaves)])
-    found = minimise(loss, start, tolerance=1e-4)
+    found = minimize_lbfgs(loss, start, tolerance=1e-4)
     return float(np.exp(np.clip(found[0], -4.0, 5.0))), np.clip(found[1:], -5.0, 5.0)
 
 
@@ -213,7 +213,7 @@ def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tupl
     finite, best = np.where(np.isfinite(padded), padded, 0.0), padded.max(axis=1)
 
     def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        exponent, slips = float(np.exp(min(point[0], _STEEPEST))), float(logistic(point[1]))
+        exponent, slips = float(np.exp(min(point[0], _STEEPEST))), float(sigmoid(point[1]))
         away, beside = point[0], point[1] - _USUAL_SLIPS
         among = np.exp((padded - best[:, None]) * exponent)
         sums = among.sum(axis=1)
@@ -229,5 +229,5 @@ def _believed(choices: list[tuple[float, npt.NDArray[np.float64], int]]) -> tupl
         ]
         return float(total), np.array(slope)
 
-    found = minimise(loss, [0.0, _USUAL_SLIPS], tolerance=1e-4)
-    return float(np.exp(np.clip(found[0], -2, 2))), float(logistic(found[1]))
+    found = minimize_lbfgs(loss, [0.0, _USUAL_SLIPS], tolerance=1e-4)
+    return float(np.exp(np.clip(found[0], -2, 2))), float(sigmoid(found[1]))

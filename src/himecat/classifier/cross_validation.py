@@ -13,7 +13,7 @@ from himecat.classifier.label_prior import believed, log_frequencies
 from himecat.classifier.scorer import FusedSettings, Scorer, fit_scorer, start_from
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 from himecat.views.base import Seen
 
 FloatArray = npt.NDArray[np.float32]
@@ -162,7 +162,7 @@ def learn_from_held_out(
             small = _part_of(seen, supervision, _ENOUGH_FOR_HALF, seed)
         halves = _dealt(taxonomy, supervision, 2, np.random.default_rng([seed, 2]))
         jobs += [others_job, *(half_job(half) for half in halves)]
-    found = run_all(jobs, threads)
+    found = run_parallel(jobs, threads)
     everything = np.concatenate(held_out)
     leaves, scores = all_leaves[everything], np.concatenate(found[: len(held_out)])
     calibration = calibrated(scores, everything)

@@ -13,8 +13,7 @@ from himecat.classifier.cross_validation import folds, learn_from_held_out, want
 from himecat.classifier.scorer import FusedSettings, Scorer, Start, fit_scorer, start_from
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.memory import give_back
-from himecat.runtime.threads import one_blas_thread, run_all
+from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
 from himecat.views.base import DocumentViews, Seen
 
 FloatArray = npt.NDArray[np.float32]
@@ -54,7 +53,7 @@ class FusedClassifier:
 
             return job
 
-        parts = run_all([batch_job(start) for start in starts], threads)
+        parts = run_parallel([batch_job(start) for start in starts], threads)
         return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
 
 
@@ -93,7 +92,7 @@ def fit_fused(
         calibration, log_prior = learn_from_held_out(
             taxonomy, seen, supervision, seeds, settings, held_out, seed, threads, advance
         )
-        give_back()
+        release_memory()
 
     def place_all() -> Start:
         own = not held_out and settings.learn_prior
@@ -101,7 +100,7 @@ def fit_fused(
 
     # One product of matrices after the other, in the same order for any number of threads.
     with one_blas_thread():
-        start = run_all([place_all], 1)[0]
+        start = run_parallel([place_all], 1)[0]
         if log_prior is None and not settings.learn_prior:
             log_prior = start.mixture.log_prior
         scorer = fit_scorer(seen, start, settings, seed, log_prior, threads=threads)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import diags, issparse
 
-from himecat.runtime.sparse import FAST_WIDTH, Run, conjugate_gradients, is_large, one_by_one, product
+from himecat.runtime.sparse import FAST_WIDTH, conjugate_gradients, is_large, product
+from himecat.runtime.threads import Run, run_serial
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -173,7 +174,7 @@ def cross_fit(
     weights: FloatArray,
     parts: npt.NDArray[np.integer],
     penalty: float,
-    run: Run = one_by_one,
+    run: Run = run_serial,
     groups: Groups = (),
     *,
     want_weights: bool = True,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import node_probabilities
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.solvers import log_odds, logistic, minimise, zero_of_rising
+from himecat.runtime.solvers import bisect_root, logit, minimize_lbfgs, sigmoid
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -64,7 +64,7 @@ def settle(
         rest = np.maximum(above_before[rows] - own, 0.0)
         rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
         room = above_after[rows]
-        wanted = logistic(slope * _logit(own) + offset)
+        wanted = sigmoid(slope * _logit(own) + offset)
         # At this much, the strongest sibling's part of the rest would be as large.
         tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
         new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
@@ -173,20 +173,20 @@ def _level(
         changed = point[0] * odds + point[1]
         away = point - np.array(UNCHANGED)
         total = (counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + _BELIEF * (away @ away) / 2
-        surplus = counted * (logistic(changed) - right)
+        surplus = counted * (sigmoid(changed) - right)
         return float(total), np.array([surplus @ odds, surplus.sum()]) + _BELIEF * away
 
-    slope, offset = minimise(loss, UNCHANGED)
+    slope, offset = minimize_lbfgs(loss, UNCHANGED)
     # Surer documents must stay surer.
     slope = float(np.clip(slope, 0.05, 5.0))
-    learned = float((counted * logistic(slope * odds + offset)).sum())
+    learned = float((counted * sigmoid(slope * odds + offset)).sum())
     wanted = _EXCUSED * float((counted * sure).sum()) + (1 - _EXCUSED) * learned
 
     def surplus(shift: float) -> float:
-        return float((counted * logistic(slope * odds + shift)).sum()) - wanted
+        return float((counted * sigmoid(slope * odds + shift)).sum()) - wanted
 
-    return slope, zero_of_rising(surplus, -100.0, 100.0)
+    return slope, bisect_root(surplus, -100.0, 100.0)
 
 
 def _logit(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return log_odds(np.clip(share, _LEAST, 1.0 - _LEAST))
+    return logit(np.clip(share, _LEAST, 1.0 - _LEAST))

@@ -13,7 +13,7 @@ from himecat.classifier.fit import FusedClassifier
 from himecat.classifier.training import Classifier
 from himecat.input.builder import Origin
 from himecat.input.corpus import Corpus
-from himecat.runtime.prefetch import one_ahead
+from himecat.runtime.threads import prefetch
 from himecat.views.base import unit
 from himecat.views.space import JointSpace
 
@@ -66,7 +66,7 @@ class Placer:
             # One thread reads.
             return self.place(corpus, np.array([one.usable for one in origins], bool), max(1, threads - 1))
 
-        for (origins, corpus), placed in one_ahead(batches, job, beside=threads > 1):
+        for (origins, corpus), placed in prefetch(batches, job, background=threads > 1):
             yield origins, corpus, placed
 
     def directions(self, corpus: Corpus) -> FloatArray:

@@ -20,7 +20,7 @@ from himecat.classifier.mixture import (
 )
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.threads import Stopped, run_all, stop_requested
+from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 from himecat.views.base import Seen
 
 FloatArray = npt.NDArray[np.float32]
@@ -160,7 +160,7 @@ def fit_scorer(
         # Results are large: no more at once than threads can make. With one, others run beside this fit.
         for first in range(0, len(jobs), threads):
             some = jobs[first : first + threads]
-            yield from run_all(some, threads) if threads > 1 else map(_unless_stopped, some)
+            yield from run_parallel(some, threads) if threads > 1 else map(_unless_stopped, some)
 
     anchors, mixture = start.anchors, start.mixture
     found, posterior, prior = mixture.scores, mixture.posterior, mixture.log_prior

@@ -19,9 +19,8 @@ from himecat.paper.registry import classifier_class
 from himecat.paper.sampled_space import Round, Trained, count_steps, learn_vectors
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
-from himecat.runtime.memory import give_back
 from himecat.runtime.progress import Progress
-from himecat.runtime.threads import one_blas_thread, run_all
+from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
 from himecat.views.base import DocumentViews, Seen, learn_views, unit
 from himecat.views.encoder import TextEncoder
 from himecat.views.space import JointSpace, space_from
@@ -85,7 +84,7 @@ def train(
     views, seen = _views(material, settings, kinds, sampled, seed, threads, progress)
     fused = _fused(material, settings, views, seen, encoder, make is None, seed, threads, progress)
     space = sampled or _spectral_space(material, views, seen, fused)
-    give_back()
+    release_memory()
     if make is None:
         return Fitted(space, fused, history)
     return Fitted(space, _top_down(material, settings, space, make, seed, threads, progress), history)
@@ -122,9 +121,9 @@ def _views(
                 learned_trust=settings.learn_trust,
                 seed=_stream(seed, _SPACE),
                 words=None if sampled is None else sampled.words,
-                run=lambda jobs: run_all(jobs, threads),
+                run=lambda jobs: run_parallel(jobs, threads),
             )
-        give_back()
+        release_memory()
         trust = ", ".join(f"{kind} {one.trust:.2f}" for kind, one in found[0].trust.items())
         stage.advance(1, note=f"trust in {trust}" if trust else None)
     return found

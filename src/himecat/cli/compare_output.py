@@ -110,9 +110,9 @@ def _write(path: Path, content: str, what: str) -> None:
 
         typer.echo(content, nl=not content.endswith("\n"))
         return
-    from himecat.runtime.files import write_whole
+    from himecat.runtime.files import write_atomic
 
-    write_whole(path, content, what)
+    write_atomic(path, content, what)
 
 
 def _with_conditions(found: Comparison, conditions: Conditions) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from himecat.errors import OutputError
 from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 from himecat.runtime.progress import Progress
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
 
@@ -89,7 +89,7 @@ def _fill(
         )
         for row, document in enumerate(documents)
     ]
-    write_whole(target / "predictions.jsonl", "\n".join(lines) + "\n", what="The predictions")
+    write_atomic(target / "predictions.jsonl", "\n".join(lines) + "\n", what="The predictions")
     write_report(
         target / "report.html",
         taxonomy=taxonomy,

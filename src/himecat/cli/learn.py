@@ -49,9 +49,9 @@ def fit(
     Example: `himecat fit papers.jsonl --taxonomy tree.yaml --metadata authors,tags -o model`
     """
     arguments = method_arguments(preset, no_hierarchy, no_metadata, ignore_metadata, settings)
-    from himecat.runtime.files import refuse_existing
+    from himecat.runtime.files import check_target
 
-    refuse_existing(output, overwrite, "The model")
+    check_target(output, overwrite, "The model")
     from himecat.estimator import HiMeCat
     from himecat.runtime.progress import Progress
 
@@ -173,10 +173,10 @@ def evaluate(
         else:
             write_json(json, found)
         return
-    from himecat.runtime.files import whole_file
+    from himecat.runtime.files import atomic_file
 
     # Opened first: a place that cannot be written should not come to light after hours of work.
-    with whole_file(json, what="The result") as stream:
+    with atomic_file(json, what="The result") as stream:
         found = _evaluate(dataset, draws, per_leaf, holdout, arguments, quiet)
         stream.write(as_json(found))
     _table(found)

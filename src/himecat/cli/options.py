@@ -285,6 +285,6 @@ def write_json(target: Path, result: Any) -> None:
     if str(target) == STDOUT:
         typer.echo(as_json(result), nl=False)
         return
-    from himecat.runtime.files import write_whole
+    from himecat.runtime.files import write_atomic
 
-    write_whole(target, as_json(result), what="The result")
+    write_atomic(target, as_json(result), what="The result")

@@ -60,7 +60,7 @@ def predict(
 
     from himecat.estimator import HiMeCat
     from himecat.input.problems import Problems
-    from himecat.runtime.files import whole_file
+    from himecat.runtime.files import atomic_file
     from himecat.runtime.progress import Progress
 
     o.refuse_inputs(output, documents, model)
@@ -94,7 +94,7 @@ def predict(
     if str(output) == o.STDOUT:
         count, skipped, unknown = run(sys.stdout)
     else:
-        with whole_file(output, what="The predictions") as stream:
+        with atomic_file(output, what="The predictions") as stream:
             count, skipped, unknown = run(stream)
     for problem in problems:
         progress.say(f"{problem.severity if problem.severity != 'error' else 'skipped'}: {problem}")

@@ -35,7 +35,7 @@ def _pull(u, v, moved, size, wanted, rate):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def walk_edges(vectors, sources, targets, kinds, tables, gathered, n_negatives, rate, last_rate, seed):  # type: ignore[no-untyped-def]
+def train_edges(vectors, sources, targets, kinds, tables, gathered, n_negatives, rate, last_rate, seed):  # type: ignore[no-untyped-def]
     """Make one step of gradient ascent for every edge, in order.
 
     An edge (source, target) raises log s(u.v) + sum over negatives n of log s(-u.n), s the sigmoid; `tables`

@@ -10,7 +10,7 @@ from himecat.kernels.compiled import compiled
 
 
 @compiled()
-def meetings(
+def cooccurrence_rows(
     chosen: Any,
     word_indptr: Any,
     word_documents: Any,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from himecat.model_folder.layout import HEADER_KEYS, MODEL_FILE, WEIGHTS_FILE, header
-from himecat.runtime.files import whole_folder
+from himecat.runtime.files import atomic_folder
 
 _KINDS = "biuf"
 _RESERVED_NAME = "__metadata__"
@@ -53,7 +53,7 @@ def write_model(
     taken = [key for key in HEADER_KEYS if key in document]
     if taken:
         raise ValueError(f"the key {taken[0]!r} belongs to the header of {MODEL_FILE}")
-    with whole_folder(folder, overwrite=overwrite) as unfinished:
+    with atomic_folder(folder, overwrite=overwrite) as unfinished:
         weights = _packed(arrays)
         (unfinished / WEIGHTS_FILE).write_bytes(weights)
         (unfinished / MODEL_FILE).write_bytes(_rendered(header(weights) | dict(document)))

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.paper.pairs import Relations
-from himecat.runtime.threads import Stopped, run_all, stop_requested
+from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -284,7 +284,7 @@ def learn_vectors(
 
             return job
 
-        parts = run_all([shard_job(shard) for shard in range(n_shards)], threads)
+        parts = run_parallel([shard_job(shard) for shard in range(n_shards)], threads)
         if n_shards > 1:
             _merge(anchors, copies, threads)
         totals = np.sum(parts, axis=0)
@@ -366,4 +366,4 @@ def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
     if n_parts == 1:
         jobs[0]()
     else:
-        run_all(jobs, threads)
+        run_parallel(jobs, threads)

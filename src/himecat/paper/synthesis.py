@@ -11,7 +11,7 @@ import numpy.typing as npt
 from himecat.input.corpus import IntArray, Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.vmf import sample_vmf
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 
 # Similarities to all words are held for this many document vectors at a time.
 _CHUNK = 256
@@ -148,7 +148,7 @@ def synthesize(
     if beta == 0 or len(words) == 0:
         empty = np.zeros(0, dtype=np.int64)
         return SyntheticDocuments(Ragged.from_lists([]), dict.fromkeys(range(1, len(taxonomy)), empty))
-    made = run_all([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
+    made = run_parallel([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
     values = np.concatenate([part.reshape(-1) for part in made])
     offsets = np.arange(0, len(values) + 1, length, dtype=np.int64)
     members: dict[int, npt.NDArray[np.int64]] = {

@@ -15,7 +15,7 @@ from himecat.input.corpus import Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.flat_classifier import FlatClassifier, FloatArray, TrainingSet
 from himecat.paper.synthesis import SyntheticDocuments
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 
 # At most so many documents are classified at a time: enough to be quick, little memory for any number of leaves.
 _BATCH = 4096
@@ -105,7 +105,7 @@ class TopDownClassifier:
         # Equal batches, and an even number of them, so that two threads end together.
         count += count % 2 if count > 1 else 0
         bounds = np.linspace(0, len(documents), count + 1).astype(np.int64).tolist() if count else []
-        parts = run_all([batch_job(start, end) for start, end in pairwise(bounds)], threads)
+        parts = run_parallel([batch_job(start, end) for start, end in pairwise(bounds)], threads)
         empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
         return np.concatenate([empty, *parts])
 
@@ -175,5 +175,5 @@ def fit_top_down(
 
         return job
 
-    fitted = run_all([node_job(node) for node in choosing], threads)
+    fitted = run_parallel([node_job(node) for node in choosing], threads)
     return TopDownClassifier(taxonomy, dict(zip(choosing, fitted, strict=True)))

@@ -22,7 +22,7 @@ WEIGHTS_FILE = "weights.safetensors"
 _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 
 
-def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = "The report") -> None:
+def write_atomic(path: str | os.PathLike[str], content: str | bytes, what: str = "The report") -> None:
     """Write beside the target, then rename; a failure leaves the old file, and no half-written one.
 
     Parameters
@@ -43,7 +43,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = 
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder) / "page.html", "<p>text")
+    ...     write_atomic(Path(folder) / "page.html", "<p>text")
     ...     (Path(folder) / "page.html").read_text()
     '<p>text'
     """
@@ -52,7 +52,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, what: str = 
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str], what: str = "The file") -> Iterator[TextIO]:
+def atomic_file(path: str | os.PathLike[str], what: str = "The file") -> Iterator[TextIO]:
     r"""A text stream for a file of any length, which appears under its name when the block ends well.
 
     A failure in the block, Ctrl-C among them, leaves the old file and no half-written one. Places that cannot
@@ -61,18 +61,18 @@ def whole_file(path: str | os.PathLike[str], what: str = "The file") -> Iterator
     Parameters
     ----------
     path, what
-        As for `write_whole`.
+        As for `write_atomic`.
 
     Raises
     ------
     OutputError
-        As for `write_whole`. Other errors of the block pass unchanged.
+        As for `write_atomic`. Other errors of the block pass unchanged.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(Path(folder) / "predictions.jsonl", "The predictions") as lines:
+    ...     with atomic_file(Path(folder) / "predictions.jsonl", "The predictions") as lines:
     ...         for number in range(3):
     ...             _ = lines.write(f"{number}\n")
     ...     (Path(folder) / "predictions.jsonl").read_text().split()
@@ -85,7 +85,7 @@ def whole_file(path: str | os.PathLike[str], what: str = "The file") -> Iterator
 
 
 @contextmanager
-def whole_folder(
+def atomic_folder(
     folder: str | os.PathLike[str], *, overwrite: bool = False, what: str = "The model"
 ) -> Iterator[Path]:
     """An empty folder to fill, which appears under its name when the block ends well.
@@ -105,18 +105,18 @@ def whole_folder(
     Raises
     ------
     OutputError
-        As for `refuse_existing`, before the block starts; or writing failed.
+        As for `check_target`, before the block starts; or writing failed.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     with whole_folder(Path(place) / "model") as unfinished:
+    ...     with atomic_folder(Path(place) / "model") as unfinished:
     ...         _ = (unfinished / "model.json").write_text("{}")
     ...     [file.name for file in (Path(place) / "model").iterdir()]
     ['model.json']
     """
-    refuse_existing(folder, overwrite, what)
+    check_target(folder, overwrite, what)
     with _told(what, _as_folder(folder)):
         target = _followed(Path(folder))
         unfinished = _sibling(target)
@@ -125,19 +125,19 @@ def whole_folder(
             yield unfinished
             _sync_all(unfinished)
             # The work in between may have taken hours.
-            refuse_existing(folder, overwrite, what)
+            check_target(folder, overwrite, what)
             _move_in(unfinished, target)
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def refuse_existing(folder: str | os.PathLike[str], overwrite: bool = False, what: str = "The model") -> None:
+def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: str = "The model") -> None:
     """Say that a folder cannot be written before any work is done for it.
 
     Parameters
     ----------
     folder, overwrite, what
-        As for `whole_folder`.
+        As for `atomic_folder`.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def refuse_existing(folder: str | os.PathLike[str], overwrite: bool = False, wha
 
     Examples
     --------
-    >>> refuse_existing("no-such-place/model")
+    >>> check_target("no-such-place/model")
     Traceback (most recent call last):
     ...
     himecat.errors.OutputError: The model cannot be written to no-such-place/model/: the folder no-such-place

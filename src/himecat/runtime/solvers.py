@@ -17,31 +17,31 @@ _SHARE = 1e-4
 _HALVINGS = 40
 
 
-def logistic(odds: npt.ArrayLike) -> Vector:
+def sigmoid(odds: npt.ArrayLike) -> Vector:
     """Probability of log-odds.
 
     Examples
     --------
-    >>> logistic([0.0, -1000.0, 1000.0]).tolist()
+    >>> sigmoid([0.0, -1000.0, 1000.0]).tolist()
     [0.5, 0.0, 1.0]
     """
     # tanh neither overflows nor warns.
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(odds, dtype=np.float64))))
 
 
-def log_odds(shares: npt.ArrayLike) -> Vector:
+def logit(shares: npt.ArrayLike) -> Vector:
     """Log-odds of probabilities strictly between 0 and 1.
 
     Examples
     --------
-    >>> log_odds([0.5, 0.9]).round(3).tolist()
+    >>> logit([0.5, 0.9]).round(3).tolist()
     [0.0, 2.197]
     """
     given = np.asarray(shares, dtype=np.float64)
     return np.asarray(np.log(given) - np.log1p(-given))
 
 
-def minimise(
+def minimize_lbfgs(
     loss: Callable[[Vector], tuple[float, Vector]], start: npt.ArrayLike, *, tolerance: float = 1e-6
 ) -> Vector:
     """The point at which a smooth function is smallest, from its value and slope (limited-memory BFGS).
@@ -58,7 +58,7 @@ def minimise(
     >>> def bowl(point):
     ...     away = point - np.array([1.0, -2.0])
     ...     return float(away @ away), 2 * away
-    >>> minimise(bowl, [0.0, 0.0]).round(4).tolist()
+    >>> minimize_lbfgs(bowl, [0.0, 0.0]).round(4).tolist()
     [1.0, -2.0]
     """
     point = np.array(start, dtype=np.float64)
@@ -103,12 +103,12 @@ def _with_curvature(slope: Vector, moves: list[tuple[Vector, Vector]]) -> Vector
     return found
 
 
-def zero_of_rising(function: Callable[[float], float], low: float, high: float) -> float:
+def bisect_root(function: Callable[[float], float], low: float, high: float) -> float:
     """Where a function that never falls crosses zero; the nearer end where it does not.
 
     Examples
     --------
-    >>> round(zero_of_rising(lambda x: x**3 - 8, -100, 100), 6)
+    >>> round(bisect_root(lambda x: x**3 - 8, -100, 100), 6)
     2.0
     """
     while True:
@@ -121,7 +121,7 @@ def zero_of_rising(function: Callable[[float], float], low: float, high: float) 
             high = middle
 
 
-def least_squares_not_negative(products: npt.ArrayLike, target: npt.ArrayLike) -> Vector:
+def nonnegative_least_squares(products: npt.ArrayLike, target: npt.ArrayLike) -> Vector:
     """Weights of at least 0 whose sum of a few vectors comes nearest to another vector.
 
     Parameters
@@ -133,7 +133,7 @@ def least_squares_not_negative(products: npt.ArrayLike, target: npt.ArrayLike) -
 
     Examples
     --------
-    >>> least_squares_not_negative([[2.0, 0.0], [0.0, 1.0]], [4.0, -1.0]).tolist()
+    >>> nonnegative_least_squares([[2.0, 0.0], [0.0, 1.0]], [4.0, -1.0]).tolist()
     [2.0, 0.0]
     """
     gram, wanted = np.asarray(products, dtype=np.float64), np.asarray(target, dtype=np.float64)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from himecat.runtime.threads import Run, run_serial
+
 FloatArray = npt.NDArray[np.float32]
-Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 
 # Multiplications below which loading compiled loops would take longer than they save.
 _WORTH_COMPILING = 100_000_000
@@ -19,17 +20,6 @@ FAST_WIDTH = 32
 _PIECES = 8
 # A direction this much weaker than the strongest is what rounding left.
 _NO_STRENGTH = 1e-6
-
-
-def one_by_one(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
-    """Run jobs one after the other, each when its result is asked for.
-
-    Examples
-    --------
-    >>> list(one_by_one([lambda: 1, lambda: 2]))
-    [1, 2]
-    """
-    return (job() for job in jobs)
 
 
 def is_large(matrix: Any, width: int, passes: int = 1) -> bool:
@@ -44,7 +34,7 @@ def is_large(matrix: Any, width: int, passes: int = 1) -> bool:
     return bool(matrix.nnz * width * passes > _WORTH_COMPILING)
 
 
-def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: bool = True) -> FloatArray:
+def product(matrix: Any, dense: FloatArray, run: Run = run_serial, *, large: bool = True) -> FloatArray:
     """A sparse matrix of rows, in float32, times a dense one.
 
     Examples
@@ -65,7 +55,7 @@ def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: boo
     def rows_from(first: int, last: int) -> Callable[[], None]:
         return lambda: loop(matrix.indptr, matrix.indices, matrix.data, dense, out, first, last)
 
-    if run is one_by_one:
+    if run is run_serial:
         rows_from(0, len(out))()
         return out
     # Pieces with about the same number of entries; a row is never cut.
@@ -76,8 +66,8 @@ def product(matrix: Any, dense: FloatArray, run: Run = one_by_one, *, large: boo
     return out
 
 
-def spectrum(
-    matrix: Any, rank: int, *, iterations: int, seed: int, run: Run = one_by_one
+def truncated_svd(
+    matrix: Any, rank: int, *, iterations: int, seed: int, run: Run = run_serial
 ) -> tuple[FloatArray, FloatArray]:
     """The strongest singular values of a sparse matrix, and its right singular vectors as rows; 0 where there is none.
 
@@ -87,7 +77,7 @@ def spectrum(
     Examples
     --------
     >>> from scipy.sparse import csr_matrix
-    >>> values, right = spectrum(csr_matrix(np.diag([3.0, 2.0, 1.0]).astype(np.float32)), 2, iterations=4, seed=0)
+    >>> values, right = truncated_svd(csr_matrix(np.diag([3.0, 2.0, 1.0]).astype(np.float32)), 2, iterations=4, seed=0)
     >>> values.round(3).tolist(), np.abs(right).round(3).tolist()
     ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """

@@ -1,18 +1,23 @@
-"""Running independent jobs on a few threads, with the same result for any number of them."""
+"""Threads: independent jobs at once, the next item prefetched, and what both need of the system."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 
 from himecat.errors import UsageError
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
+# What runs jobs: `run_serial`, or `run_parallel` with a number of threads.
+Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 
 
 class Stopped(Exception):
@@ -52,15 +57,6 @@ def usable_threads(threads: int | None) -> int:
     return int(threads)
 
 
-def _single_threaded_blas() -> None:
-    """Keep matrix products in this worker on one thread: sums are then always taken in the same order."""
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(1)
-
-
 _limit_lock = threading.Lock()
 _limit_users = 0
 _limits: Any = None
@@ -68,9 +64,7 @@ _limits: Any = None
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit matrix products to one thread while any caller is inside, and give the threads back after the last.
-
-    Sums are then taken in the same order, however many threads there are.
+    """Limit matrix products to one thread while any caller is inside, so that sums are always in the same order.
 
     Examples
     --------
@@ -93,14 +87,25 @@ def one_blas_thread() -> Iterator[None]:
                 _limits.restore_original_limits()
 
 
-def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
+def run_serial(jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
+    """Run jobs one after the other, each when its result is asked for.
+
+    Examples
+    --------
+    >>> list(run_serial([lambda: 1, lambda: 2]))
+    [1, 2]
+    """
+    return (job() for job in jobs)
+
+
+def run_parallel(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
     """Run every job and return the results in the order of the jobs.
 
     The first failure, or Ctrl-C, stops the jobs that have not started and asks the running ones to give up.
 
     Examples
     --------
-    >>> run_all([lambda: 1, lambda: 2], threads=2)
+    >>> run_parallel([lambda: 1, lambda: 2], threads=2)
     [1, 2]
     """
     stop = threading.Event()
@@ -119,14 +124,11 @@ def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
 
     with (
         one_blas_thread(),
-        ThreadPoolExecutor(max_workers=max(1, threads), initializer=_single_threaded_blas) as pool,
+        ThreadPoolExecutor(max_workers=max(1, threads), initializer=_one_torch_thread) as pool,
     ):
         futures = [pool.submit(guarded, job) for job in jobs]
         try:
-            # A wait with a time limit lets the main thread see Ctrl-C on every platform.
-            pending = set(futures)
-            while pending:
-                _, pending = wait(pending, timeout=0.5)
+            _wait(futures)
         except BaseException:
             stop.set()
             for future in futures:
@@ -137,3 +139,79 @@ def run_all(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Result]:
         if not isinstance(error, Stopped):
             raise error
     return [future.result() for future in futures]
+
+
+def _one_torch_thread() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+def _wait(futures: Sequence[Future[Any]]) -> None:
+    # A wait with a time limit lets the main thread see Ctrl-C on every platform.
+    pending = set(futures)
+    while pending:
+        _, pending = wait(pending, timeout=0.5)
+
+
+def prefetch(
+    items: Iterable[Item], work: Callable[[Item], Result], *, background: bool = True
+) -> Iterator[tuple[Item, Result]]:
+    """Give every item with its result, in order; while `work` runs, the next item is read.
+
+    Items are read in the calling thread, which hears Ctrl-C even where reading waits for input. At most two
+    items and results are held.
+
+    Parameters
+    ----------
+    background : bool
+        Whether `work` runs in a thread of its own; otherwise nothing is prefetched.
+
+    Examples
+    --------
+    >>> list(prefetch([1, 2, 3], lambda number: number * number))
+    [(1, 1), (2, 4), (3, 9)]
+    """
+    if not background:
+        for item in items:
+            yield item, work(item)
+        return
+    source = iter(items)
+    failure: Exception | None = None
+    waiting: tuple[Item, Future[Result]] | None = None
+    with ThreadPoolExecutor(1) as worker:
+        while True:
+            try:
+                item = next(source)
+            except StopIteration:
+                break
+            except Exception as error:
+                # Results of the items before it are given first, as without a second thread.
+                failure = error
+                break
+            started = item, worker.submit(work, item)
+            if waiting is not None:
+                _wait([waiting[1]])
+                yield waiting[0], waiting[1].result()
+            waiting = started
+        if waiting is not None:
+            _wait([waiting[1]])
+            yield waiting[0], waiting[1].result()
+    if failure is not None:
+        raise failure
+
+
+def release_memory() -> None:
+    """Return free memory to the system: the allocator of Linux keeps what threads have freed.
+
+    Examples
+    --------
+    >>> release_memory()
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (OSError, AttributeError):
+        # C libraries other than glibc have no such function.
+        return

@@ -13,7 +13,8 @@ from scipy.sparse import csr_matrix
 
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged
-from himecat.runtime.sparse import Run, is_large, one_by_one, product
+from himecat.runtime.sparse import is_large, product
+from himecat.runtime.threads import Run, run_serial
 from himecat.views.encoder_cache import COLUMN
 from himecat.views.metadata import ValueTrust, learn_trust, speaking_types
 from himecat.views.words import SpectralWords, learn_topics, learn_words, load_loops, occurrences
@@ -217,7 +218,7 @@ def learn_views(
     seed: int,
     topics: int = 0,
     words: FloatArray | None = None,
-    run: Run = one_by_one,
+    run: Run = run_serial,
 ) -> tuple[DocumentViews, Seen]:
     """Learn the views of a corpus without looking at a label.
 

@@ -21,7 +21,7 @@ from himecat.errors import OutputError, UsageError
 from himecat.input.documents import Document
 from himecat.input.problems import Problems
 from himecat.input.records import Source
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder import TextEncoder
 
@@ -146,8 +146,8 @@ class VectorCache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if self.folder.name == CACHE_FOLDER and not (self.folder / ".gitignore").exists():
-                write_whole(self.folder / ".gitignore", "*\n")
-            write_whole(self._path(self._number), content, "The encoder's vectors")
+                write_atomic(self.folder / ".gitignore", "*\n")
+            write_atomic(self._path(self._number), content, "The encoder's vectors")
         except OSError as error:
             self._keeps = False
             said = str(error) if isinstance(error, OutputError) else f"{self.folder}: {error.strerror}."

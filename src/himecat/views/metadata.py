@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import diags
 
 from himecat.input.corpus import Ragged
-from himecat.runtime.solvers import least_squares_not_negative
+from himecat.runtime.solvers import nonnegative_least_squares
 from himecat.views.words import occurrences
 
 FloatArray = npt.NDArray[np.float32]
@@ -230,7 +230,5 @@ def _weights(
         gram = np.array([[float(np.vdot(a, b)) for b in chosen] for a in chosen])
         target = np.array([float(np.vdot(a, directions)) for a in chosen])
         ridge = 1e-6 * max(float(np.trace(gram)), 1e-9)
-        weights[speaks] = np.minimum(
-            least_squares_not_negative(gram + ridge * np.eye(len(gram)), target), 1.0
-        )
+        weights[speaks] = np.minimum(nonnegative_least_squares(gram + ridge * np.eye(len(gram)), target), 1.0)
     return weights

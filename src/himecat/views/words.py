@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, diags, hstack, vstack
 
 from himecat.input.corpus import Ragged
-from himecat.runtime.sparse import Run, is_large, one_by_one, product, spectrum
+from himecat.runtime.sparse import is_large, product, truncated_svd
+from himecat.runtime.threads import Run, run_serial
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -68,7 +69,7 @@ def learn_words(
     dimension: int = 300,
     contexts: int = 4000,
     seed: int = 0,
-    run: Run = one_by_one,
+    run: Run = run_serial,
 ) -> SpectralWords:
     """Factor the positive pointwise mutual information of words and their contexts.
 
@@ -119,7 +120,7 @@ def learn_words(
     smaller = min(spanning.shape)
     if smaller <= 1 or spanning.nnz == 0:
         return _too_small(n_words, dimension)
-    strength, right = spectrum(
+    strength, right = truncated_svd(
         spanning, min(dimension, smaller), iterations=_POWER_ITERATIONS, seed=seed, run=run
     )
     # A direction without strength would be scaled up to noise.
@@ -157,7 +158,7 @@ def load_loops(present: Any) -> None:
         import himecat.kernels.spectral  # noqa: F401
 
 
-def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = one_by_one) -> FloatArray | None:
+def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = run_serial) -> FloatArray | None:
     """Factor documents x words: how much each word belongs to each of the strongest topics.
 
     Parameters
@@ -182,7 +183,7 @@ def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = one_by_
     kept = min(count, min(features.shape) - 1)
     if kept < 1 or features.nnz == 0:
         return None
-    _, right = spectrum(features, kept, iterations=_POWER_ITERATIONS, seed=seed, run=run)
+    _, right = truncated_svd(features, kept, iterations=_POWER_ITERATIONS, seed=seed, run=run)
     return np.ascontiguousarray(right.T, dtype=np.float32)
 
 
@@ -205,10 +206,10 @@ class _Information:
     def block(self, chosen: npt.NDArray[np.int64]) -> Any:
         """The rows of a few words."""
         if self._large:
-            from himecat.kernels.spectral import meetings
+            from himecat.kernels.spectral import cooccurrence_rows
 
             documents, sides = self._by_word, self._beside
-            indptr, indices, values = meetings(
+            indptr, indices, values = cooccurrence_rows(
                 chosen,
                 documents.indptr,
                 documents.indices,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from himecat.errors import UsageError
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 
 # The palette of Okabe and Ito, told apart with any kind of colour vision; without its yellow, which is hard to
 # see on white.
@@ -94,7 +94,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
         facecolor="white",
         metadata={"Date": None} if suffix == ".svg" else {"Software": None},
     )
-    write_whole(path, stream.getvalue(), what="The figure")
+    write_atomic(path, stream.getvalue(), what="The figure")
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:

@@ -35,7 +35,7 @@ from himecat.compare.protocol.tables import (
 from himecat.errors import UsageError
 from himecat.evaluation.report.markup import count, escape, name, table
 from himecat.evaluation.report.script import SCRIPT
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 
 if TYPE_CHECKING:
     from himecat.input.taxonomy.tree import Taxonomy
@@ -165,7 +165,7 @@ def write_comparison(
     if left_out:
         items = "".join(f"<li>{escape(sentence)}</li>" for sentence in left_out)
         add("left-out", "Left out", f"<ul>{items}</ul>")
-    write_whole(path, _page(sections, [*runs, *ablations, *sweeps]))
+    write_atomic(path, _page(sections, [*runs, *ablations, *sweeps]))
 
 
 def _page(sections: Sequence[tuple[str, str, str]], runs: Sequence[Run]) -> str:

@@ -24,7 +24,7 @@ from himecat.compare.protocol.results import Run
 from himecat.compare.systems.system import System
 from himecat.errors import DataError, OutputError
 from himecat.input.dataset import DRAW_FILE, METADATA_FILE, TREE_FILE, Dataset
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 from himecat.views.encoder_cache import CACHE_VARIABLE
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -109,7 +109,7 @@ class RunCache:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             content = json.dumps({"key": dict(key), "run": run.as_dict()}, ensure_ascii=False, indent=1)
-            write_whole(path, content + "\n", "The result of a run")
+            write_atomic(path, content + "\n", "The result of a run")
         except OSError as error:
             self._keeps = False
             said = str(error) if isinstance(error, OutputError) else f"{path.parent}: {error.strerror}."
@@ -149,7 +149,7 @@ def kept_vectors(
     # Where it cannot be kept, the runs have said so.
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, stream.getvalue(), "The map of the labels")
+        write_atomic(path, stream.getvalue(), "The map of the labels")
     return found
 
 

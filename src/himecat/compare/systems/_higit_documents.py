@@ -11,7 +11,7 @@ from himecat.compare.systems._wesh_topics import fit_topic
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.synthesis import SyntheticDocuments, nearest_words
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
 WordIds = npt.NDArray[np.int64]
@@ -185,7 +185,7 @@ def pseudo_documents(
     if not beta or not len(words):
         return SyntheticDocuments(Ragged.from_lists([]), members)
     parts, count = [], 0
-    for made in run_all([node_job(node) for node in taxonomy.inner], threads):
+    for made in run_parallel([node_job(node) for node in taxonomy.inner], threads):
         for child, documents in made.items():
             members[child] = np.arange(count, count + len(documents))
             count += len(documents)

@@ -126,7 +126,7 @@ def embed_network(
     True
     """
     # Imported here: the compiler takes long to import.
-    from himecat.kernels.network_embedding import walk_edges
+    from himecat.kernels.network_embedding import train_edges
 
     starts = np.cumsum([0, *(len(part) for part in degrees)])
     tables = np.stack(
@@ -147,7 +147,7 @@ def embed_network(
         edges = draw(count, np.random.default_rng([seed, _EDGES, number]))
         rates = rate * (1.0 - (1.0 - 1e-4) * np.array([number, number + 1]) / rounds)
         state = np.random.SeedSequence([seed, _NEGATIVES, number]).generate_state(1, np.uint64)[0]
-        walk_edges(
+        train_edges(
             vectors, edges.sources, edges.targets, row_of_kind[edges.kinds], tables, gathered, negatives,
             rates[0], rates[1], state,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.kernels import kimcnn as _kernels
 from himecat.paper.kimcnn import Batch, KimNetwork, Weights, softmax
-from himecat.runtime.threads import Stopped, run_all, stop_requested
+from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -147,7 +147,7 @@ class Ensemble:
             return lambda: self._batch_probabilities(documents, piece, inner)
 
         empty = np.zeros((0, len(self.taxonomy)), dtype=np.float32)
-        return np.concatenate([empty, *run_all([job_for(piece) for piece in pieces], threads)])
+        return np.concatenate([empty, *run_parallel([job_for(piece) for piece in pieces], threads)])
 
     def _batch_probabilities(self, documents: Ragged, rows: Rows, inner: list[int]) -> FloatArray:
         batch = batch_of(documents, rows, self.vectors)
@@ -234,7 +234,7 @@ def pretrain(
 
             return job
 
-        trained = run_all([job_for(node) for node in choosing], task.threads)
+        trained = run_parallel([job_for(node) for node in choosing], task.threads)
     return Ensemble(taxonomy, vectors, dict(zip(choosing, trained, strict=True)))
 
 

@@ -15,7 +15,7 @@ from himecat.compare.systems.system import Task
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.synthesis import nearest_words
-from himecat.runtime.threads import run_all
+from himecat.runtime.threads import run_parallel
 
 Keywords = Mapping[int, npt.NDArray[np.int64]]
 
@@ -81,7 +81,7 @@ def make_pseudo_documents(
         # does so only if PyTorch is there when it starts.
         import torch  # noqa: F401
 
-        [language] = run_all(
+        [language] = run_parallel(
             [
                 lambda: learn_language(
                     documents,
@@ -109,4 +109,4 @@ def make_pseudo_documents(
 
             return job
 
-        return dict(zip(topics, run_all([job_for(node) for node in topics], task.threads), strict=True))
+        return dict(zip(topics, run_parallel([job_for(node) for node in topics], task.threads), strict=True))

@@ -162,7 +162,7 @@ def node_vectors(
     ((4, 8), [True, True, False, True])
     """
     # Imported here: the compiler takes long to import.
-    from himecat.kernels.network_embedding import walk_edges
+    from himecat.kernels.network_embedding import train_edges
 
     walks = Walks(graph, per_node=settings.walks_per_node, length=settings.walk_length, seed=seed)
     n_nodes, dimension = graph.n_nodes, settings.dimension
@@ -184,7 +184,7 @@ def node_vectors(
             nodes, others = pairs_on(some, settings.window, rng)
             rates = [settings.walk_rate * (1.0 - now / len(walks)) for now in (done, done + len(some))]
             dice = rng.integers(2**63, dtype=np.uint64)
-            walk_edges(
+            train_edges(
                 vectors, nodes, others + np.int32(n_nodes), np.zeros(len(nodes), dtype=np.int8), table, room,
                 settings.negatives, rates[0], rates[1], dice,
             )  # fmt: skip

@@ -11,7 +11,7 @@ from himecat.evaluation.metrics import Scores
 from himecat.evaluation.report.documents import PlacedDocuments, ReportDocument
 from himecat.evaluation.report.page import render_page
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.runtime.files import write_whole
+from himecat.runtime.files import write_atomic
 
 __all__ = ["ReportDocument", "write_report"]
 
@@ -77,4 +77,4 @@ def write_report(
         raise UsageError("examples and top_confusions must be 0 or more.")
     placed = PlacedDocuments(taxonomy, documents)
     page = render_page(taxonomy, placed, scores, title, settings, timings, examples, top_confusions)
-    write_whole(path, page)
+    write_atomic(path, page)

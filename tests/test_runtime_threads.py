@@ -14,7 +14,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from himecat.errors import UsageError
-from himecat.runtime.threads import Stopped, run_all, stop_requested, usable_threads
+from himecat.runtime.threads import Stopped, run_parallel, stop_requested, usable_threads
 
 
 def test_results_come_in_the_order_of_the_jobs() -> None:
@@ -26,13 +26,13 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
         return run
 
     for threads in (1, 2, 7):
-        assert run_all([job(number) for number in range(4)], threads) == [0, 1, 2, 3]
-    assert run_all([], 2) == []
+        assert run_parallel([job(number) for number in range(4)], threads) == [0, 1, 2, 3]
+    assert run_parallel([], 2) == []
 
 
 def test_jobs_run_at_the_same_time() -> None:
     barrier = threading.Barrier(2, timeout=5)
-    assert sorted(run_all([barrier.wait, barrier.wait], 2)) == [0, 1]
+    assert sorted(run_parallel([barrier.wait, barrier.wait], 2)) == [0, 1]
 
 
 def test_no_more_jobs_run_than_there_are_threads() -> None:
@@ -47,7 +47,7 @@ def test_no_more_jobs_run_than_there_are_threads() -> None:
         with lock:
             running -= 1
 
-    run_all([job] * 6, 1)
+    run_parallel([job] * 6, 1)
     assert most == 1
 
 
@@ -72,7 +72,7 @@ def test_the_first_failure_stops_the_others() -> None:
         started.append(2)
 
     with pytest.raises(ValueError, match="broken"):
-        run_all([long, failing, *[late] * 20], 2)
+        run_parallel([long, failing, *[late] * 20], 2)
     assert started == [1]
     assert not stop_requested()
 
@@ -96,7 +96,7 @@ def test_an_interrupt_stops_the_jobs() -> None:
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_all([job] * 5, 2)
+            run_parallel([job] * 5, 2)
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
@@ -114,7 +114,7 @@ def test_matrix_products_inside_jobs_use_one_thread() -> None:
         blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
         return torch.get_num_threads(), blas
 
-    for found, blas in run_all([job] * 3, 2):
+    for found, blas in run_parallel([job] * 3, 2):
         assert found == 1
         assert set(blas) <= {1}
     assert torch.get_num_threads() == 3

@@ -13,8 +13,8 @@ from scipy.sparse import csr_matrix, random
 
 from himecat.kernels import sparse_products as _products
 from himecat.runtime import sparse as products
-from himecat.runtime.sparse import conjugate_gradients, is_large, product, spectrum
-from himecat.runtime.threads import one_blas_thread, run_all
+from himecat.runtime.sparse import conjugate_gradients, is_large, product, truncated_svd
+from himecat.runtime.threads import one_blas_thread, run_parallel
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -69,7 +69,7 @@ def test_any_layout_of_the_dense_matrix_will_do() -> None:
 @pytest.mark.parametrize("large", [True, False])
 def test_products_are_the_same_on_one_thread_and_two(large: bool) -> None:
     matrix, other = sparse((100, 60)), dense((60, 11))
-    one, two = (product(matrix, other, partial(run_all, threads=n), large=large) for n in (1, 2))
+    one, two = (product(matrix, other, partial(run_parallel, threads=n), large=large) for n in (1, 2))
     assert one.tobytes() == two.tobytes() == product(matrix, other, large=large).tobytes()
 
 
@@ -194,7 +194,7 @@ def low_rank(rank: int, shape: tuple[int, int], seed: int = 0) -> npt.NDArray[np
 def assert_spectrum(matrix: npt.NDArray[np.float64], rank: int, **options: Any) -> None:
     """As numpy's; where strengths are equal, directions are free but at right angles; where nought, there are none."""
     given = matrix.astype(np.float32)
-    values, right = spectrum(csr_matrix(given), rank, iterations=40, seed=0, **options)
+    values, right = truncated_svd(csr_matrix(given), rank, iterations=40, seed=0, **options)
     expected = np.linalg.svd(given.astype(np.float64), compute_uv=False)
     kept = min(rank, *matrix.shape)
     assert values.shape == (kept,)
@@ -220,7 +220,7 @@ def test_directions_are_numpys_where_they_stand_apart() -> None:
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.normal(size=(n, 6)))[0] for n in (50, 30))
     matrix = csr_matrix((left * [9.0, 7, 5, 3, 2, 1] @ right.T).astype(np.float32))
-    values, found = spectrum(matrix, 4, iterations=10, seed=3)
+    values, found = truncated_svd(matrix, 4, iterations=10, seed=3)
     np.testing.assert_allclose(values, [9, 7, 5, 3], rtol=1e-5)
     np.testing.assert_allclose(np.abs((found.T * right[:, :4]).sum(axis=0)), 1.0, atol=1e-5)
 
@@ -257,8 +257,8 @@ def test_tiny_and_degenerate_matrices(matrix: npt.NDArray[np.float64], rank: int
 @pytest.mark.parametrize("size", [1e-6, 1e6])
 def test_it_does_not_depend_on_the_unit(size: float) -> None:
     matrix = sparse((30, 20))
-    values, right = spectrum(matrix, 3, iterations=20, seed=0)
-    scaled, same = spectrum(matrix * np.float32(size), 3, iterations=20, seed=0)
+    values, right = truncated_svd(matrix, 3, iterations=20, seed=0)
+    scaled, same = truncated_svd(matrix * np.float32(size), 3, iterations=20, seed=0)
     np.testing.assert_allclose(scaled, values * size, rtol=1e-4)
     np.testing.assert_allclose(same, right, atol=1e-3)
 
@@ -271,7 +271,7 @@ def test_the_spectrum_is_the_same_on_one_thread_and_two(
     matrix = sparse((80, 50))
     with one_blas_thread():
         (values, right), (same_values, same_right) = (
-            spectrum(matrix, 6, iterations=3, seed=1, run=partial(run_all, threads=threads))
+            truncated_svd(matrix, 6, iterations=3, seed=1, run=partial(run_parallel, threads=threads))
             for threads in (1, 2)
         )
     assert values.tobytes() == same_values.tobytes()
@@ -280,12 +280,12 @@ def test_the_spectrum_is_the_same_on_one_thread_and_two(
 
 def test_a_compiled_spectrum_is_the_plain_one(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = sparse((80, 50))
-    values, right = spectrum(matrix, 3, iterations=20, seed=1)
+    values, right = truncated_svd(matrix, 3, iterations=20, seed=1)
     called: list[int] = []
     times = _products.times
     monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
     monkeypatch.setattr(_products, "times", lambda *arguments: (called.append(1), times(*arguments)))
-    same_values, same_right = spectrum(matrix, 3, iterations=20, seed=1)
+    same_values, same_right = truncated_svd(matrix, 3, iterations=20, seed=1)
     np.testing.assert_allclose(same_values, values, rtol=1e-5)
     np.testing.assert_allclose(same_right, right, atol=1e-3)
     assert called

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from himecat.errors import DataError, OutputError
-from himecat.runtime.files import refuse_existing, whole_file, whole_folder, write_whole
+from himecat.runtime.files import atomic_file, atomic_folder, check_target, write_atomic
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 not_as_root = pytest.mark.skipif(
@@ -47,13 +47,13 @@ class TestFile:
     ) -> None:
         target = tmp_path / "out"
         for _ in range(2):
-            write_whole(target, content)
+            write_atomic(target, content)
         assert target.read_bytes() == expected
         assert list(tmp_path.iterdir()) == [target]
 
     def test_a_stream_appears_at_the_end_of_the_block(self, tmp_path: Path) -> None:
         target = tmp_path / "out.jsonl"
-        with whole_file(target) as lines:
+        with atomic_file(target) as lines:
             lines.writelines(f"é{number}\n" for number in range(20_000))
             assert not target.exists()
         assert target.read_bytes().decode().split("\n")[-2] == "é19999"
@@ -65,7 +65,7 @@ class TestFile:
         self, tmp_path: Path, error: BaseException, length: int
     ) -> None:
         (tmp_path / "out").write_text("old")
-        with pytest.raises(type(error)) as caught, whole_file(tmp_path / "out") as lines:  # noqa: PT012
+        with pytest.raises(type(error)) as caught, atomic_file(tmp_path / "out") as lines:  # noqa: PT012
             lines.write("x" * length)
             raise error
         # An error of reading the input, say, has nothing to do with the file that is written.
@@ -78,7 +78,7 @@ class TestFile:
     ) -> None:
         monkeypatch.setattr(os, broken, failing(FULL))
         target = tmp_path / "out"
-        with pytest.raises(OutputError) as caught, whole_file(target, "The predictions") as lines:
+        with pytest.raises(OutputError) as caught, atomic_file(target, "The predictions") as lines:
             lines.write("x")
         expected = f"The predictions cannot be written to {target}: No space left on device."
         assert str(caught.value) == expected
@@ -95,23 +95,23 @@ class TestFile:
     )
     def test_hopeless_places_are_told_before_the_block(self, tmp_path: Path, name: str, said: str) -> None:
         (tmp_path / "file").touch()
-        with pytest.raises(OutputError, match=said), whole_file(tmp_path / name):
+        with pytest.raises(OutputError, match=said), atomic_file(tmp_path / name):
             pytest.fail("the block must not start")
         with pytest.raises(OutputError, match=said):
-            write_whole(tmp_path / name, "x")
+            write_atomic(tmp_path / name, "x")
         assert contents(tmp_path) == {"file": ""}
 
     @not_as_root
     def test_no_permission(self, tmp_path: Path) -> None:
         (tmp_path / "locked").mkdir(mode=0o500)
         with pytest.raises(OutputError, match="Permission denied"):
-            write_whole(tmp_path / "locked" / "out", "x")
+            write_atomic(tmp_path / "locked" / "out", "x")
 
     def test_a_link_stays_a_link(self, tmp_path: Path) -> None:
         (tmp_path / "real").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "real" / "out")
         for text in ("first", "second"):
-            write_whole(tmp_path / "link", text)
+            write_atomic(tmp_path / "link", text)
         assert (tmp_path / "link").is_symlink()
         assert contents(tmp_path / "real") == {"out": "second"}
 
@@ -122,7 +122,7 @@ class TestFile:
         received: list[str] = []
         reader = threading.Thread(target=lambda: received.append(pipe.read_text()), daemon=True)
         reader.start()
-        with whole_file(pipe) as lines:
+        with atomic_file(pipe) as lines:
             lines.write("through")
         reader.join(5)
         assert received == ["through"]
@@ -131,16 +131,16 @@ class TestFile:
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
     def test_devices_are_written_to_and_not_replaced(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "replace", failing(AssertionError("a device was about to be replaced")))
-        write_whole("/dev/null", "x")
+        write_atomic("/dev/null", "x")
         with pytest.raises(OutputError, match="to /dev/full: No space left on device"):
-            write_whole("/dev/full", "x")
-        with pytest.raises(OutputError, match="No space left"), whole_file("/dev/full") as lines:  # noqa: PT012
+            write_atomic("/dev/full", "x")
+        with pytest.raises(OutputError, match="No space left"), atomic_file("/dev/full") as lines:  # noqa: PT012
             for _ in range(100):
                 lines.write("x" * 1000)
 
     @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
     def test_standard_output_in_a_file_keeps_what_stands_there(self, tmp_path: Path) -> None:
-        code = "from himecat.runtime.files import write_whole; write_whole('/dev/stdout', 'new')"
+        code = "from himecat.runtime.files import write_atomic; write_atomic('/dev/stdout', 'new')"
         with open(tmp_path / "out", "w") as out:
             out.write("old, ")
             out.flush()
@@ -151,7 +151,7 @@ class TestFile:
 class TestFolder:
     def test_appears_whole(self, tmp_path: Path) -> None:
         target = tmp_path / "model"
-        with whole_folder(target) as unfinished:
+        with atomic_folder(target) as unfinished:
             assert unfinished.parent == tmp_path
             (unfinished / "a").write_text("1")
             (unfinished / "sub").mkdir()
@@ -168,7 +168,7 @@ class TestFolder:
             synced.add((os.fstat(descriptor).st_ino, (tmp_path / "model").exists()))
 
         monkeypatch.setattr(os, "fsync", note)
-        with whole_folder(tmp_path / "model") as unfinished:
+        with atomic_folder(tmp_path / "model") as unfinished:
             for name in ("a", "b"):
                 (unfinished / name).write_text(name)
         for path in (tmp_path / "model", *(tmp_path / "model").iterdir()):
@@ -182,7 +182,7 @@ class TestFolder:
         if overwrite:
             make_model(tmp_path / "model")
         before = contents(tmp_path)
-        with pytest.raises(type(error)), whole_folder(tmp_path / "model", overwrite=overwrite) as unfinished:  # noqa: PT012
+        with pytest.raises(type(error)), atomic_folder(tmp_path / "model", overwrite=overwrite) as unfinished:  # noqa: PT012
             (unfinished / "model.json").write_text("half")
             raise error
         assert contents(tmp_path) == before
@@ -197,7 +197,7 @@ class TestFolder:
             make_model(target)
         before = contents(tmp_path)
         monkeypatch.setattr(os, "fsync", failing(FULL) if broken == "fsync" else lambda _: None)
-        with pytest.raises(OutputError) as caught, whole_folder(target, overwrite=overwrite) as unfinished:  # noqa: PT012
+        with pytest.raises(OutputError) as caught, atomic_folder(target, overwrite=overwrite) as unfinished:  # noqa: PT012
             (unfinished / "model.json").write_text("half")
             if broken == "block":
                 raise FULL
@@ -206,13 +206,13 @@ class TestFolder:
 
     def test_an_existing_folder_is_told_before_the_block(self, tmp_path: Path) -> None:
         target = make_model(tmp_path / "model")
-        with pytest.raises(OutputError) as caught, whole_folder(target):
+        with pytest.raises(OutputError) as caught, atomic_folder(target):
             pytest.fail("the block must not start")
         assert str(caught.value) == f"{target}/ exists already: choose another name or pass --overwrite."
         assert contents(target) == {"model.json": "old"}
 
     def test_a_folder_that_appeared_during_the_work_stays(self, tmp_path: Path) -> None:
-        with pytest.raises(OutputError, match="exists already"), whole_folder(tmp_path / "model"):
+        with pytest.raises(OutputError, match="exists already"), atomic_folder(tmp_path / "model"):
             make_model(tmp_path / "model", "of another run")
         assert contents(tmp_path) == {"model": "", "model/model.json": "of another run"}
 
@@ -223,7 +223,7 @@ class TestFolder:
             target.mkdir()
         else:
             (make_model(target) / "weights.safetensors").write_text("old")
-        with whole_folder(target, overwrite=True) as unfinished:
+        with atomic_folder(target, overwrite=True) as unfinished:
             (unfinished / "model.json").write_text("new")
             assert contents(target) == ({} if empty else {"model.json": "old", "weights.safetensors": "old"})
         assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
@@ -232,7 +232,7 @@ class TestFolder:
         (make_model(tmp_path / "model") / "notes.txt").write_text("mine")
         with (
             pytest.raises(OutputError, match=r"it holds notes\.txt beside the model: take it out"),
-            whole_folder(tmp_path / "model", overwrite=True),
+            atomic_folder(tmp_path / "model", overwrite=True),
         ):
             pass
         assert contents(tmp_path / "model") == {"model.json": "old", "notes.txt": "mine"}
@@ -254,7 +254,7 @@ class TestFolder:
         monkeypatch.setattr(os, "rename", second_fails)
         with (
             pytest.raises(OutputError if isinstance(error, OSError) else KeyboardInterrupt),
-            whole_folder(target, overwrite=True) as unfinished,
+            atomic_folder(target, overwrite=True) as unfinished,
         ):
             (unfinished / "model.json").write_text("new")
         assert len(calls) == 3
@@ -265,32 +265,32 @@ class TestFolder:
         (tmp_path / "thesis" / "chapter").write_text("years of work")
         (tmp_path / "file").write_text("kept")
         with pytest.raises(OutputError, match="thesis/ is not overwritten, because it is not a"):
-            refuse_existing(tmp_path / "thesis", overwrite=True)
+            check_target(tmp_path / "thesis", overwrite=True)
         for overwrite in (False, True):
             with pytest.raises(OutputError, match="file is a file, and a folder is to be written"):
-                refuse_existing(tmp_path / "file", overwrite)
+                check_target(tmp_path / "file", overwrite)
         assert contents(tmp_path)["thesis/chapter"] == "years of work"
 
     def test_hopeless_places(self, tmp_path: Path) -> None:
         with pytest.raises(OutputError, match=r"^The space .*/a/b/: the folder .*/a does not exist\.$"):
-            refuse_existing(tmp_path / "a" / "b", False, "The space")
+            check_target(tmp_path / "a" / "b", False, "The space")
         with pytest.raises(OutputError, match=r"File name too long\.$"):
-            refuse_existing(tmp_path / ("n" * 300))
-        refuse_existing(tmp_path / "fine")
+            check_target(tmp_path / ("n" * 300))
+        check_target(tmp_path / "fine")
         assert contents(tmp_path) == {}
 
     @not_as_root
     def test_no_permission(self, tmp_path: Path) -> None:
         (tmp_path / "locked").mkdir(mode=0o500)
         with pytest.raises(OutputError, match=r"no permission to write in the folder .*locked\.$"):
-            refuse_existing(tmp_path / "locked" / "model")
+            check_target(tmp_path / "locked" / "model")
 
     def test_a_link_to_a_model_stays_a_link(self, tmp_path: Path) -> None:
         (tmp_path / "big").mkdir()
         real = make_model(tmp_path / "big" / "model-1")
         link = tmp_path / "model"
         link.symlink_to(real)
-        with whole_folder(link, overwrite=True) as unfinished:
+        with atomic_folder(link, overwrite=True) as unfinished:
             assert unfinished.parent == real.parent
             (unfinished / "model.json").write_text("new")
         assert link.is_symlink()
@@ -302,7 +302,7 @@ class TestFolder:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         monkeypatch.chdir(make_model(tmp_path / "model"))
-        with whole_folder(name, overwrite=True) as unfinished:
+        with atomic_folder(name, overwrite=True) as unfinished:
             (unfinished / "model.json").write_text("new")
         monkeypatch.chdir(tmp_path)
         assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
@@ -311,21 +311,21 @@ class TestFolder:
 LIMITED = """
 import resource, signal, sys
 from himecat.errors import OutputError
-from himecat.runtime.files import whole_file, whole_folder, write_whole
+from himecat.runtime.files import atomic_file, atomic_folder, write_atomic
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 
 def in_one_go():
-    write_whole("out", "x" * 50_000)
+    write_atomic("out", "x" * 50_000)
 
 def line_by_line():
-    with whole_file("out") as lines:
+    with atomic_file("out") as lines:
         for _ in range(500):
             lines.write("x" * 100)
 
 def folder():
-    with whole_folder("model") as unfinished:
+    with atomic_folder("model") as unfinished:
         (unfinished / "weights").write_bytes(bytes(50_000))
 
 for way in (in_one_go, line_by_line, folder):
