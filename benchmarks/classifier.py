@@ -36,12 +36,11 @@ from himecat.methods import resolve
 from himecat.paper.flat_classifier import TrainingSet
 from himecat.paper.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
 from himecat.paper.pairs import relate
-from himecat.paper.sampled_space import learn_vectors
+from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, training_set
 from himecat.runtime.threads import run_parallel
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
-from himecat.views.space import space_from
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 PAPER = resolve("paper", {})

@@ -27,13 +27,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from himecat.classifier.protocol import Round
 from himecat.input.builder import load_corpus, read_corpus
 from himecat.input.corpus import Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.kernels.simd import WIDTH, address_of, load, spread, store, total
 from himecat.paper.pairs import Relations, relate
-from himecat.paper.sampled_space import LANE, Round, learn_vectors, pairs_per_pass
+from himecat.paper.sampled_space import LANE, learn_vectors, pairs_per_pass
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

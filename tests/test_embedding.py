@@ -30,9 +30,10 @@ from himecat.paper.sampled_space import (
     default_samples,
     learn_vectors,
     pairs_per_pass,
+    space_from,
 )
 from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
-from himecat.views.space import JointSpace, space_from
+from himecat.views.space import JointSpace
 
 TOPICS = ("x", "y", "z")
 TREE = Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})

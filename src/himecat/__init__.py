@@ -11,8 +11,10 @@ __version__ = "0.2.0"
 _HOMES = {
     "Assignments": "himecat.classifier.assignments",
     "Corpus": "himecat.input.corpus",
+    "Default": "himecat.methods",
     "HiMeCat": "himecat.estimator",
     "JointSpace": "himecat.views.space",
+    "Paper": "himecat.methods",
     "Supervision": "himecat.input.corpus",
     "Taxonomy": "himecat.input.taxonomy.tree",
     "read_corpus": "himecat.input.builder",
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from himecat.input.corpus import Supervision as Supervision
     from himecat.input.taxonomy.readers import read_taxonomy as read_taxonomy
     from himecat.input.taxonomy.tree import Taxonomy as Taxonomy
+    from himecat.methods import Default as Default
+    from himecat.methods import Paper as Paper
     from himecat.views.space import JointSpace as JointSpace
 
 

@@ -13,6 +13,7 @@ from himecat import methods as parameters
 from himecat.classifier import training
 from himecat.classifier.assignments import Assignments
 from himecat.classifier.placing import Placer
+from himecat.classifier.protocol import Round
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.input import validate as reading
@@ -23,7 +24,6 @@ from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Settings
-from himecat.paper.sampled_space import Round
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.sklearn_compat import Estimator

@@ -1,17 +1,338 @@
-"""Every hyperparameter with its range and its value in each preset."""
+"""The two methods and their hyperparameters: pure data, every range checked in one place."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from himecat.errors import UsageError
 
 SPACES = ("spectral", "sampled")
-# The classifier that is not one of the flat ones: it places documents at the leaves directly.
 MIXTURE = "mixture"
+"""The default method's classifier, where `Paper` uses it in place of flat classifiers at inner nodes."""
+
+
+class _Method:
+    """What both methods share: values are checked when they are given, and shown where they were changed."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if value is not None or "None" not in str(one.type):
+                object.__setattr__(self, one.name, check_value(one.name, value))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The hyperparameters as plain JSON values."""
+        found = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+    def __repr__(self) -> str:
+        usual = type(self)()
+        changed = [
+            f"{one.name}={value!r}"
+            for one in fields(self)  # type: ignore[arg-type]
+            if (value := getattr(self, one.name)) != getattr(usual, one.name)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+@dataclass(frozen=True, repr=False)
+class Default(_Method):
+    """The default method: a mixture over the leaves and self-trained linear classifiers in a spectral space.
+
+    Attributes
+    ----------
+    min_count, max_tokens : int
+        Words seen less often are left out; only the first words of a document are read.
+    dimension, contexts : int
+        Length of a word's vector; how many frequent words serve as contexts.
+    topics : int
+        Topics of the texts that stand beside the directions of their words; 0 for none.
+    weigh_words : bool
+        Whether the words of a document are weighted by how informative they are.
+    use_metadata, learn_trust : bool
+        Whether metadata values take part; whether the weight of each metadata type is learned (otherwise all
+        types weigh the same). `ignore_metadata` of the estimator leaves out single types.
+    use_names, use_hierarchy : bool
+        Whether the words of a leaf's name are examples of it; whether leaves with the same parent are drawn
+        towards each other.
+    leaf_concentration, em_rounds, learn_prior
+        The mixture: concentration of its components, rounds of EM over the unlabelled documents (0: the
+        labelled ones alone), whether the label prior is estimated.
+    self_training : int
+        Rounds in which linear classifiers learn from the probable labels of all documents; 0 for none.
+    calibrate : bool
+        Whether probabilities are calibrated by cross-validation on the labelled documents.
+
+    Examples
+    --------
+    >>> Default(em_rounds=3)
+    Default(em_rounds=3)
+    >>> Default(em_rounds=-1)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: em_rounds must be at least 0, not -1.
+    """
+
+    name: ClassVar[str] = "default"
+
+    min_count: int = 2
+    max_tokens: int = 300
+    dimension: int = 300
+    contexts: int = 4000
+    topics: int = 100
+    weigh_words: bool = True
+    use_metadata: bool = True
+    learn_trust: bool = True
+    use_names: bool = True
+    use_hierarchy: bool = True
+    leaf_concentration: float = 30.0
+    em_rounds: int = 2
+    learn_prior: bool = True
+    self_training: int = 2
+    calibrate: bool = True
+
+
+@dataclass(frozen=True, repr=False)
+class Paper(_Method):
+    """The published method: a sampled joint space, synthetic documents, and flat classifiers walked top-down.
+
+    The values are the paper's and, where it is silent, those of its released code, but for two: fewer samples
+    (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
+
+    Attributes
+    ----------
+    min_count, max_tokens : int
+        Words seen less often are left out; only the first words of a document are read.
+    dimension : int
+        p, the length of every vector.
+    space : {"sampled", "spectral"}
+        Where vectors come from: the paper's stochastic ascent, or the default method's closed form.
+    classifier : str
+        The flat classifier trained at each inner node: `kim-cnn`, `mean-logistic` or a registered one. With
+        `mixture`, the default method's classifier works on the sampled word vectors.
+    samples, negatives, rate, scaled_steps
+        Joint representation learning: positive pairs drawn in all (None: from the size of the corpus),
+        corrupted pairs per positive one, first step size, whether steps shrink as a pair comes into place.
+    margin_hierarchy, margin_metadata, margin_words : float
+        Gamma of J_L and of the two parts of J_MC (labels and metadata values; words).
+    use_hierarchy, use_metadata : bool
+        Whether pairs of parent and child labels, and metadata values, take part. `ignore_metadata` of the
+        estimator leaves out single types.
+    beta, concentration, neighbours : int, float, int
+        Synthetic documents per category, kappa of their vectors, words nearest to such a vector (None: 50,
+        or a tenth of a smaller vocabulary).
+    real_share : float
+        Labelled documents are repeated until they make up this share of the synthetic ones.
+    epochs, batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
+        Of the Kim-CNN; a small training set is passed over more often, until `min_steps` steps are done.
+
+    Examples
+    --------
+    >>> Paper(beta=100).dimension
+    100
+    """
+
+    name: ClassVar[str] = "paper"
+
+    min_count: int = 10
+    max_tokens: int = 300
+    dimension: int = 100
+    space: str = "sampled"
+    classifier: str = "kim-cnn"
+    samples: int | None = None
+    negatives: int = 5
+    rate: float = 0.04
+    scaled_steps: bool = True
+    margin_hierarchy: float = 0.2
+    margin_metadata: float = 0.2
+    margin_words: float = 0.2
+    use_hierarchy: bool = True
+    use_metadata: bool = True
+    beta: int = 500
+    concentration: float = 2000.0
+    neighbours: int | None = 50
+    real_share: float = 0.2
+    epochs: int = 30
+    batch_size: int = 256
+    min_steps: int = 0
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    filter_widths: tuple[int, ...] = (2, 3, 4, 5)
+    filter_maps: int = 20
+    hidden: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.space, self.classifier) == ("spectral", MIXTURE):
+            raise UsageError(
+                "space='spectral' with classifier='mixture' is the default method: take method='default'."
+            )
+
+
+Method = Default | Paper
+
+METHODS: Mapping[str, type[Method]] = {kind.name: kind for kind in (Default, Paper)}
+"""The methods by name."""
+
+_MOST = float("inf")
+# name -> (lowest, highest, whether the lowest itself is allowed)
+_RANGES: Mapping[str, tuple[float, float, bool]] = {
+    "min_count": (1, _MOST, True),
+    "max_tokens": (1, _MOST, True),
+    "dimension": (2, 4096, True),
+    "contexts": (2, 1_000_000, True),
+    "topics": (0, 4096, True),
+    "leaf_concentration": (0, 1e6, False),
+    "em_rounds": (0, 1000, True),
+    "self_training": (0, 100, True),
+    "samples": (1, _MOST, True),
+    "negatives": (1, 1000, True),
+    "rate": (0, 1, False),
+    "margin_hierarchy": (0, 2, False),
+    "margin_metadata": (0, 2, False),
+    "margin_words": (0, 2, False),
+    "beta": (0, 1_000_000, True),
+    "concentration": (0, 1e6, False),
+    "neighbours": (1, _MOST, True),
+    "real_share": (0, 1000, True),
+    "epochs": (1, 100_000, True),
+    "batch_size": (1, _MOST, True),
+    "min_steps": (0, _MOST, True),
+    "learning_rate": (0, 100, False),
+    "momentum": (0, 0.999, True),
+    "filter_maps": (1, 10_000, True),
+    "hidden": (1, 100_000, True),
+    "min_confidence": (0, 1, True),
+}
+_TYPES = {one.name: str(one.type) for kind in METHODS.values() for one in fields(kind)}
+
+
+def hyperparameters(kind: type[Method] | Method) -> tuple[str, ...]:
+    """The names of a method's hyperparameters.
+
+    Examples
+    --------
+    >>> "beta" in hyperparameters(Paper), "beta" in hyperparameters(Default)
+    (True, False)
+    """
+    return tuple(one.name for one in fields(kind))
+
+
+def check_value(name: str, value: Any) -> Any:
+    """Return the value in its plain type, or say why it cannot be used.
+
+    Examples
+    --------
+    >>> check_value("beta", -1)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: beta must be at least 0, not -1.
+    """
+    kind = _TYPES.get(name, "float")
+    if kind == "bool":
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} must be True or False, not {value!r}.")
+        return value
+    if name == "filter_widths":
+        return _check_widths(value)
+    if name == "space":
+        if value not in SPACES:
+            raise UsageError(f"space must be {' or '.join(SPACES)}, not {value!r}.")
+        return value
+    if name == "classifier":
+        if not isinstance(value, str):
+            raise UsageError(
+                f"classifier must be {MIXTURE!r} or the name of a flat classifier, not {value!r}."
+            )
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise UsageError(f"{name} must be a number, not {value!r}.")
+    whole = kind.startswith("int")
+    if whole and not (isinstance(value, Integral) or float(value).is_integer()):
+        raise UsageError(f"{name} must be a whole number, not {value!r}.")
+    low, high, reached = _RANGES[name]
+    value = float(value)
+    if not (low <= value <= high) or (value == low and not reached):
+        floor = f"at least {low:g}" if reached else f"above {low:g}"
+        ceiling = "" if high == _MOST else f" and at most {high:g}"
+        raise UsageError(f"{name} must be {floor}{ceiling if value > high else ''}, not {value:g}.")
+    return int(value) if whole else value
+
+
+def _check_widths(value: Any) -> tuple[int, ...]:
+    widths = tuple(value) if isinstance(value, (list, tuple)) else ()
+    if not widths or any(not isinstance(w, Integral) or isinstance(w, bool) or w < 1 for w in widths):
+        raise UsageError(f"filter_widths must be whole numbers of at least 1, not {value!r}.")
+    if max(widths) > 100:
+        raise UsageError(f"filter_widths must be at most 100, not {max(widths)}.")
+    if len(set(widths)) < len(widths):
+        raise UsageError(f"filter_widths must differ from each other, not {value!r}.")
+    return tuple(int(w) for w in widths)
+
+
+def resolve_method(method: str | Method | None, preset: str | None = None) -> Method:
+    """The method that was asked for, by its name or as it is; `preset` is an older word for the same.
+
+    Examples
+    --------
+    >>> resolve_method(None), resolve_method("paper"), resolve_method(None, "paper"), resolve_method(Paper(beta=5))
+    (Default(), Paper(), Paper(), Paper(beta=5))
+    """
+    for what, name in (("method", method), ("preset", preset)):
+        if isinstance(name, str) and name not in METHODS:
+            raise UsageError(f"There is no {what} {name!r}; known are {', '.join(METHODS)}.")
+    if method is None:
+        return METHODS["default" if preset is None else preset]()
+    found = METHODS[method]() if isinstance(method, str) else method
+    if not isinstance(found, Default | Paper):
+        raise UsageError(f"method must be 'default', 'paper', Default(...) or Paper(...), not {method!r}.")
+    if preset is not None and preset != found.name:
+        raise UsageError(f"preset={preset!r} and method={method!r} are two methods: leave the preset out.")
+    return found
+
+
+def with_values(method: Method, values: Mapping[str, Any]) -> Method:
+    """The method with other values for some of its hyperparameters.
+
+    Raises
+    ------
+    UsageError
+        It has no such hyperparameter, or the value is out of range.
+
+    Examples
+    --------
+    >>> with_values(Paper(), {"beta": 10})
+    Paper(beta=10)
+    >>> with_values(Default(), {"beta": 10})
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: The method 'default' has no hyperparameter 'beta'; the method 'paper' has.
+    """
+    known = hyperparameters(method)
+    for name in values:
+        if name not in known:
+            raise UsageError(
+                f"The method {method.name!r} has no hyperparameter {name!r}; {_where(name, known)}."
+            )
+    return replace(method, **values)
+
+
+def _where(name: str, known: tuple[str, ...]) -> str:
+    """Where a name belongs that a method with the `known` ones does not have."""
+    for kind in METHODS.values():
+        if name in hyperparameters(kind):
+            return f"the method {kind.name!r} has"
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+
+
+# Until every caller is on the methods above.
 
 
 @dataclass(frozen=True)
@@ -124,85 +445,7 @@ PRESETS: Mapping[str, Settings] = {
     ),
 }
 
-_MOST = float("inf")
-# name -> (lowest, highest, whether the lowest itself is allowed)
-_RANGES: Mapping[str, tuple[float, float, bool]] = {
-    "min_count": (1, _MOST, True),
-    "max_tokens": (1, _MOST, True),
-    "dimension": (2, 4096, True),
-    "contexts": (2, 1_000_000, True),
-    "topics": (0, 4096, True),
-    "leaf_concentration": (0, 1e6, False),
-    "em_rounds": (0, 1000, True),
-    "self_training": (0, 100, True),
-    "samples": (1, _MOST, True),
-    "negatives": (1, 1000, True),
-    "rate": (0, 1, False),
-    "margin_hierarchy": (0, 2, False),
-    "margin_metadata": (0, 2, False),
-    "margin_words": (0, 2, False),
-    "beta": (0, 1_000_000, True),
-    "concentration": (0, 1e6, False),
-    "neighbours": (1, _MOST, True),
-    "real_share": (0, 1000, True),
-    "epochs": (1, 100_000, True),
-    "batch_size": (1, _MOST, True),
-    "min_steps": (0, _MOST, True),
-    "learning_rate": (0, 100, False),
-    "momentum": (0, 0.999, True),
-    "filter_maps": (1, 10_000, True),
-    "hidden": (1, 100_000, True),
-    "min_confidence": (0, 1, True),
-}
-_WHOLE = {f.name for f in fields(Settings) if f.type in ("int", "int | None")}
-_SWITCHES = {f.name for f in fields(Settings) if f.type == "bool"}
 NAMES = tuple(f.name for f in fields(Settings))
-
-
-def check_value(name: str, value: Any) -> Any:
-    """Return the value in its plain type, or say why it cannot be used.
-
-    Examples
-    --------
-    >>> check_value("beta", -1)
-    Traceback (most recent call last):
-    ...
-    himecat.errors.UsageError: beta must be at least 0, not -1.
-    """
-    if name in _SWITCHES:
-        if not isinstance(value, bool):
-            raise UsageError(f"{name} must be True or False, not {value!r}.")
-        return value
-    if name == "filter_widths":
-        widths = tuple(value) if isinstance(value, (list, tuple)) else ()
-        if not widths or any(not isinstance(w, Integral) or isinstance(w, bool) or w < 1 for w in widths):
-            raise UsageError(f"filter_widths must be whole numbers of at least 1, not {value!r}.")
-        if max(widths) > 100:
-            raise UsageError(f"filter_widths must be at most 100, not {max(widths)}.")
-        if len(set(widths)) < len(widths):
-            raise UsageError(f"filter_widths must differ from each other, not {value!r}.")
-        return tuple(int(w) for w in widths)
-    if name == "space":
-        if value not in SPACES:
-            raise UsageError(f"space must be {' or '.join(SPACES)}, not {value!r}.")
-        return value
-    if name == "classifier":
-        if not isinstance(value, str):
-            raise UsageError(
-                f"classifier must be {MIXTURE!r} or the name of a flat classifier, not {value!r}."
-            )
-        return value
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise UsageError(f"{name} must be a number, not {value!r}.")
-    if name in _WHOLE and not (isinstance(value, Integral) or float(value).is_integer()):
-        raise UsageError(f"{name} must be a whole number, not {value!r}.")
-    low, high, reached = _RANGES[name]
-    value = float(value)
-    if not (low <= value <= high) or (value == low and not reached):
-        floor = f"at least {low:g}" if reached else f"above {low:g}"
-        ceiling = "" if high == _MOST else f" and at most {high:g}"
-        raise UsageError(f"{name} must be {floor}{ceiling if value > high else ''}, not {value:g}.")
-    return int(value) if name in _WHOLE else float(value)
 
 
 def resolve(preset: str | None, given: Mapping[str, Any]) -> Settings:

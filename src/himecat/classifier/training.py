@@ -9,6 +9,7 @@ import numpy as np
 
 from himecat.classifier.fit import FusedClassifier, count_fits, fit_fused
 from himecat.classifier.name_seeds import sow
+from himecat.classifier.protocol import Round
 from himecat.classifier.scorer import FusedSettings
 from himecat.errors import DataError, UsageError
 from himecat.input.validate import Material
@@ -16,14 +17,14 @@ from himecat.methods import MIXTURE, Settings
 from himecat.paper.flat_classifier import FlatClassifier
 from himecat.paper.pairs import Relations, relate
 from himecat.paper.registry import classifier_class
-from himecat.paper.sampled_space import Round, Trained, count_steps, learn_vectors
+from himecat.paper.sampled_space import Trained, count_steps, learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
 from himecat.views.base import DocumentViews, Seen, learn_views, unit
 from himecat.views.encoder import TextEncoder
-from himecat.views.space import JointSpace, space_from
+from himecat.views.space import JointSpace
 from himecat.views.words import occurrences
 
 # Streams of randomness, one per room.

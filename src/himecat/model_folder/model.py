@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.fit import FusedClassifier
+from himecat.classifier.protocol import Round
 from himecat.classifier.state import from_state, state_of
 from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.input.corpus import Vocabulary
@@ -22,7 +23,6 @@ from himecat.model_folder.reader import read_model
 from himecat.model_folder.writer import write_model
 from himecat.paper.flat_classifier import FlatClassifier
 from himecat.paper.registry import BUILT_IN, classifier_class, restore_classifier
-from himecat.paper.sampled_space import Round
 from himecat.paper.topdown import TopDownClassifier
 from himecat.views.space import JointSpace
 

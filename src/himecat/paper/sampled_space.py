@@ -18,8 +18,12 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.protocol import Round
+from himecat.input.corpus import Corpus
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.pairs import Relations
 from himecat.runtime.threads import Stopped, run_parallel, stop_requested
+from himecat.views.space import JointSpace
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -41,21 +45,6 @@ _WORTH_THREADS = 1 << 20
 
 # Streams of randomness, one per purpose.
 _START, _SHUFFLE, _STEPS = 1, 2, 3
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one round of training did: pairs drawn, and the mean objective of each relation that was drawn.
-
-    Examples
-    --------
-    >>> Round(pairs=100, objective={"word": -0.1}, seconds=0.5).objective["word"]
-    -0.1
-    """
-
-    pairs: int
-    objective: Mapping[str, float]
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -367,3 +356,23 @@ def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
         jobs[0]()
     else:
         run_parallel(jobs, threads)
+
+
+def space_from(trained: Trained, relations: Relations, corpus: Corpus, taxonomy: Taxonomy) -> JointSpace:
+    """Give the trained vectors their names."""
+    starts = relations.anchor_start
+    used = [name.removeprefix("metadata:") for name in relations.names if name.startswith("metadata:")]
+    columns = {kind: corpus.metadata[kind].vocabulary for kind in used}
+
+    def part(name: str, count: int) -> FloatArray:
+        return np.ascontiguousarray(trained.anchors[starts[name] : starts[name] + count])
+
+    return JointSpace(
+        taxonomy=taxonomy,
+        labels=part("label", len(taxonomy)),
+        words=part("word", len(corpus.words)),
+        documents=trained.documents,
+        metadata={kind: part(f"metadata:{kind}", len(names)) for kind, names in columns.items()},
+        vocabulary=corpus.words,
+        values=columns,
+    )

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.paper.pairs import Relations
-from himecat.paper.sampled_space import Trained
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -107,23 +105,3 @@ class JointSpace:
                 total += column.values.sums_of(vectors)
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
         return (total / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
-
-
-def space_from(trained: Trained, relations: Relations, corpus: Corpus, taxonomy: Taxonomy) -> JointSpace:
-    """Give the trained vectors their names."""
-    starts = relations.anchor_start
-    used = [name.removeprefix("metadata:") for name in relations.names if name.startswith("metadata:")]
-    columns = {kind: corpus.metadata[kind].vocabulary for kind in used}
-
-    def part(name: str, count: int) -> FloatArray:
-        return np.ascontiguousarray(trained.anchors[starts[name] : starts[name] + count])
-
-    return JointSpace(
-        taxonomy=taxonomy,
-        labels=part("label", len(taxonomy)),
-        words=part("word", len(corpus.words)),
-        documents=trained.documents,
-        metadata={kind: part(f"metadata:{kind}", len(names)) for kind, names in columns.items()},
-        vocabulary=corpus.words,
-        values=columns,
-    )

@@ -1,0 +1,85 @@
+"""What every fitted classifier offers, whichever method made it, and what a fit gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.input.corpus import Corpus
+from himecat.views.space import JointSpace
+
+FloatArray = npt.NDArray[np.float32]
+
+
+class Classifier(Protocol):
+    """Places documents, given in the ids of the model's vocabularies, at the leaves of the tree.
+
+    `name` is what the model folder records; `state` and `from_state` carry the classifier through it. Word
+    vectors are those of the space: the folder keeps them once.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def word_weights(self) -> FloatArray | None:
+        """How much each word counts; None where all count the same."""
+        ...
+
+    def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
+        """Probability of every leaf, one row per document; rows sum to 1."""
+        ...
+
+    def directions(self, corpus: Corpus) -> FloatArray:
+        """Unit vectors of documents in the joint space; zeros where nothing in a document is known."""
+        ...
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The settings (JSON) and arrays that `from_state` rebuilds the classifier from."""
+        ...
+
+    @classmethod
+    def from_state(
+        cls, space: JointSpace, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Rebuild a fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            The parts do not fit each other, or the space.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round of representation learning did: pairs drawn, and the mean objective of each relation.
+
+    Examples
+    --------
+    >>> Round(pairs=100, objective={"word": -0.1}, seconds=0.5).objective["word"]
+    -0.1
+    """
+
+    pairs: int
+    objective: Mapping[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit gives: the space, what places documents, and the course of a sampled space.
+
+    Examples
+    --------
+    >>> [part for part in Fitted.__annotations__]
+    ['space', 'classifier', 'history']
+    """
+
+    space: JointSpace
+    classifier: Classifier
+    history: Sequence[Round] = ()
