@@ -40,7 +40,7 @@ from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, training_set
 from himecat.runtime.threads import run_parallel
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 PAPER = resolve("paper", {})

@@ -35,7 +35,7 @@ from himecat.input.documents import Fields
 from himecat.kernels.simd import WIDTH, address_of, load, spread, store, total
 from himecat.paper.pairs import Relations, relate
 from himecat.paper.sampled_space import LANE, learn_vectors, pairs_per_pass
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 DIMENSION, NEGATIVES, BLOCK = 100, 5, 1500

@@ -330,7 +330,7 @@ def run(
             pile, dataset = Pile(folder / corpus), data / corpus
             if short:
                 dataset = pile.folder
-                sample = "import sys, himecat.samples as s; s.write_sample(sys.argv[1], int(sys.argv[2]))"
+                sample = "import sys, himecat.sample as s; s.write_sample(sys.argv[1], int(sys.argv[2]))"
                 told(["-c", sample, str(pile.folder), str(sample_size)])
             else:
                 told(task("prepare", dataset, pile.folder, 0))

@@ -76,7 +76,7 @@ TINY = [
 @pytest.fixture(scope="session")
 def letters(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpus as a dataset folder, small; read it only."""
-    from himecat.samples import write_sample
+    from himecat.sample import write_sample
 
     return write_sample(tmp_path_factory.mktemp("samples") / "letters", n_documents=330)
 

@@ -8,7 +8,7 @@ import pytest
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems.system import System, Task
 from himecat.evaluation.metrics import score
-from himecat.samples import METADATA, sample_documents, sample_split
+from himecat.sample import METADATA, sample_documents, sample_split
 
 # Paths of a tree, and the leaves of the first documents.
 ODD_TREES = [

@@ -12,7 +12,7 @@ from himecat.compare.systems.hiersvm import HierSvm, labelled_below, walk_down
 from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = Taxonomy.from_paths(
     [("arts", "music", "jazz"), ("arts", "music", "opera"), ("arts", "film"), ("sport",), ("trade", "tax")]

@@ -15,7 +15,7 @@ from himecat.compare.systems.pcem import PathModel, Pcem, learn_paths, path_scor
 from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = Taxonomy.from_paths(
     [("arts", "music", "jazz"), ("arts", "music", "opera"), ("arts", "film"), ("sport",), ("trade", "tax")]

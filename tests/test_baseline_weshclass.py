@@ -23,7 +23,7 @@ from himecat.compare.systems.weshclass import WeSHClass, skip_gram
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
 from himecat.input.corpus import Corpus, Ragged
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 pytest.importorskip("torch")
 pytest.importorskip("gensim")

@@ -16,7 +16,7 @@ from himecat.compare.protocol.evaluate import DrawResult
 from himecat.compare.systems.encoder_logistic import encoder_logistic
 from himecat.compare.systems.tfidf_svm import tfidf_svm, token_counts
 from himecat.errors import DataError, UsageError
-from himecat.samples import write_sample
+from himecat.sample import write_sample
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / ".." / "shared" / "data"

@@ -56,7 +56,7 @@ def test_classifier_agrees_with_the_plain_network(load: Any) -> None:
     from himecat.input.builder import load_corpus
     from himecat.input.corpus import Supervision
     from himecat.input.documents import Fields
-    from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+    from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
     documents, tree = sample_documents()[:150], sample_taxonomy()
     corpus = load_corpus(documents, Fields(metadata=METADATA), min_count=2).corpus
@@ -272,7 +272,7 @@ def test_a_part_that_lacks_a_package_or_fails_stops_no_other(
 
 
 def test_a_higher_bound_places_fewer_documents_and_more_of_them_right(load: Any, tmp_path: Path) -> None:
-    from himecat.samples import write_sample
+    from himecat.sample import write_sample
 
     rows = load("confidence").measure(write_sample(tmp_path / "letters"), 1, (0.5, 0.9))
     placed, right, leaf, leaf_right = rows.T

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from conftest import TINY, Himecat
-from himecat.samples import METADATA, sample_taxonomy
+from himecat.sample import METADATA, sample_taxonomy
 
 COMMANDS = (
     *("demo", "check", "fit", "predict", "explain", "synthesize", "evaluate", "score"),

@@ -17,7 +17,7 @@ from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.tokenizer import tokenize
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = sample_taxonomy()
 DOCUMENTS = sample_documents()

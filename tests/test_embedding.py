@@ -32,7 +32,7 @@ from himecat.paper.sampled_space import (
     pairs_per_pass,
     space_from,
 )
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 from himecat.views.space import JointSpace
 
 TOPICS = ("x", "y", "z")

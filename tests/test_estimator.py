@@ -30,7 +30,7 @@ from himecat.input.problems import Problems
 from himecat.paper.flat_classifier import TrainingSet
 from himecat.paper.logistic import mean_vectors
 from himecat.paper.registry import register_classifier
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TOPICS = {"x": ("a", "x"), "y": ("a", "y"), "z": ("b", "z")}
 TREE = {"a": {"x": None, "y": None}, "b": {"z": None}}

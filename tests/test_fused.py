@@ -19,7 +19,7 @@ from himecat.classifier.name_seeds import sow
 from himecat.classifier.scorer import FusedSettings
 from himecat.classifier.state import from_state, state_of
 from himecat.runtime.threads import Stopped, run_parallel
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 from himecat.views.base import Seen, learn_views
 
 TREE = sample_taxonomy()

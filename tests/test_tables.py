@@ -26,7 +26,7 @@ from himecat.errors import UsageError
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import open_dataset
 from himecat.input.documents import Fields
-from himecat.samples import write_sample
+from himecat.sample import write_sample
 
 NOISE = (0.0, 0.011, -0.008, 0.004, -0.005)
 

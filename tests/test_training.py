@@ -13,7 +13,7 @@ from himecat.errors import UsageError
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TWO = Taxonomy.from_paths([("x",), ("y",)])
 # The paper's way, with a fraction of its training.

@@ -8,7 +8,7 @@ import pytest
 
 from himecat import Corpus, read_corpus
 from himecat.input.corpus import Ragged
-from himecat.samples import METADATA, sample_documents
+from himecat.sample import METADATA, sample_documents
 from himecat.views.base import learn_views, unit
 from himecat.views.metadata import ValueTrust, learn_trust
 

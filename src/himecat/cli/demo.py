@@ -20,7 +20,7 @@ from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
 from himecat.runtime.files import write_atomic
 from himecat.runtime.progress import Progress
-from himecat.samples import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
 
 # What a demo folder holds; a folder with anything else in it is never replaced.
 _WRITTEN = {

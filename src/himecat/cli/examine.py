@@ -33,7 +33,7 @@ def demo(
     arguments = method_arguments(preset, False, False, None, settings)
     from himecat.cli.demo import a_leaf, run_demo
     from himecat.runtime.progress import Progress
-    from himecat.samples import METADATA
+    from himecat.sample import METADATA
 
     progress = Progress(quiet=quiet)
     scores = run_demo(output, arguments, seed=seed, threads=threads, overwrite=overwrite, progress=progress)

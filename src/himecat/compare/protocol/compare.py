@@ -107,7 +107,7 @@ def compare(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from himecat.samples import write_sample
+    >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     letters = write_sample(f"{place}/letters", 330)
     ...     found = compare(Conditions(letters, draws=1, cache=Path(place) / "kept"), ["tfidf-svm"])

@@ -260,7 +260,7 @@ def evaluate(
     Examples
     --------
     >>> import tempfile
-    >>> from himecat.samples import write_sample
+    >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = write_sample(folder)
     ...     small = dict(samples=100_000, beta=10, dimension=16, classifier="mean-logistic")

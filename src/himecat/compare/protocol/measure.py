@@ -116,7 +116,7 @@ def measure(
     --------
     >>> import tempfile
     >>> from himecat.compare.systems.tfidf_svm import TfidfSvm
-    >>> from himecat.samples import write_sample
+    >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     run = measure(write_sample(f"{place}/letters", 330), TfidfSvm(), Draw(0))
     >>> run.dataset, run.system, run.leaf["micro"] > 0.1

@@ -41,7 +41,7 @@ _WITHOUT_PART = (
     "himecat.model_folder",
     "himecat.runtime.files",
     "himecat.runtime.progress",
-    "himecat.samples",
+    "himecat.sample",
 )
 # Named by every system, though they import systems only to list them.
 _LISTS = {"himecat", "himecat.compare.systems", "himecat.compare.systems.registry"}
@@ -182,7 +182,7 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     --------
     >>> import tempfile
     >>> from himecat.input.dataset import open_dataset
-    >>> from himecat.samples import write_sample
+    >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     one, two = (open_dataset(write_sample(f"{place}/{name}", 330)) for name in "ab")
     ...     dataset_fingerprint(one) == dataset_fingerprint(two)

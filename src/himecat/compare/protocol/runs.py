@@ -119,7 +119,7 @@ def run_systems(
     Examples
     --------
     >>> import tempfile
-    >>> from himecat.samples import write_sample
+    >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     letters = write_sample(f"{place}/letters", 330)
     ...     once = Conditions(letters, draws=1, cache=Path(place) / "kept")

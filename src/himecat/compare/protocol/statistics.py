@@ -87,7 +87,7 @@ class DatasetStatistics:
         >>> from himecat.input.builder import load_corpus
         >>> from himecat.input.dataset import open_dataset
         >>> from himecat.input.documents import Fields
-        >>> from himecat.samples import write_sample
+        >>> from himecat.sample import write_sample
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = write_sample(folder, n_documents=200)
         ...     dataset = open_dataset(folder)

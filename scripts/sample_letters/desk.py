@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from himecat.samples.category import Category
-from himecat.samples.grammar import read_templates
-from himecat.samples.homes import HOMES
-from himecat.samples.leisure import LEISURE
-from himecat.samples.streets import STREETS
-from himecat.samples.waste import WASTE
+from sample_letters.category import Category
+from sample_letters.grammar import read_templates
+from sample_letters.homes import HOMES
+from sample_letters.leisure import LEISURE
+from sample_letters.streets import STREETS
+from sample_letters.waste import WASTE
 
 _LOST_PROPERTY = Category(
     "lost-property",

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from himecat.errors import UsageError
-from himecat.input.taxonomy.tree import Taxonomy
-from himecat.samples.category import Category
-from himecat.samples.desk import CHANGES_OF_SUBJECT, CLOSINGS, GENERIC_WISHES, MIDDLES, OPENINGS, TOWN
-from himecat.samples.grammar import Dice, expand
-from himecat.samples.people import DISTRICTS, HOME_DISTRICTS, ROUTINE_TAGS, SETTING, Residents
-from himecat.samples.themes import THEMES
-
-METADATA = ("senders", "tags")
+from sample_letters.category import Category
+from sample_letters.desk import CHANGES_OF_SUBJECT, CLOSINGS, GENERIC_WISHES, MIDDLES, OPENINGS, TOWN
+from sample_letters.grammar import Dice, expand
+from sample_letters.people import DISTRICTS, HOME_DISTRICTS, ROUTINE_TAGS, SETTING, Residents
+from sample_letters.themes import THEMES
 
 _FEWEST_PER_LEAF = 8
 _LETTERS_PER_REGULAR = 9
@@ -29,27 +24,7 @@ _OPENED, _TOLD, _REMARKED, _ASKED, _ASIDE, _CLOSED = range(6)
 Line = tuple[Category, ...]
 
 
-def sample_taxonomy() -> Taxonomy:
-    """Give the tree of the sample corpus: what people write to a town's service desk about.
-
-    Returns
-    -------
-    Taxonomy
-        Three levels, with leaves at each of them, an only child (`noise`), and two names that stand at two
-        places (`repairs` and `permits`).
-
-    Examples
-    --------
-    >>> tree = sample_taxonomy()
-    >>> tree
-    Taxonomy(22 leaves, 34 categories, depth 3)
-    >>> [tree.title(node) for node in tree.nodes_by_name["repairs"]]
-    ['streets/roads/repairs', 'homes/council-homes/repairs']
-    """
-    return Taxonomy.from_children(TOWN.nested(), TOWN.name)
-
-
-def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, Any]]:
+def make_letters(n_documents: int = 1200, seed: int = 0) -> list[dict[str, Any]]:
     """Make up letters to a town's service desk; the same arguments give the same letters everywhere.
 
     Much of a letter is what people say whatever their trouble is, or whatever it is that is broken, late or
@@ -60,7 +35,7 @@ def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, A
     Parameters
     ----------
     n_documents : int
-        How many letters; at least one per leaf of `sample_taxonomy`.
+        How many letters; at least one per leaf.
     seed : int
         Another seed gives another corpus of the same kind.
 
@@ -72,7 +47,7 @@ def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, A
 
     Examples
     --------
-    >>> letters = sample_documents()
+    >>> letters = make_letters()
     >>> len(letters)
     1200
     >>> sorted(letters[0])
@@ -80,7 +55,7 @@ def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, A
     """
     lines = [line[1:] for line in TOWN.lines()]
     if isinstance(n_documents, bool) or not isinstance(n_documents, int) or n_documents < len(lines):
-        raise UsageError(
+        raise ValueError(
             f"n_documents must be a whole number of at least {len(lines)}, one letter per leaf; "
             f"found {n_documents!r}."
         )
@@ -107,47 +82,6 @@ def sample_documents(n_documents: int = 1200, seed: int = 0) -> list[dict[str, A
             }
         )
     return documents
-
-
-def sample_split(
-    documents: Sequence[Mapping[str, Any]], per_leaf: int = 5, seed: int = 0
-) -> list[list[str] | None]:
-    """Hide all labels but those of a few documents per leaf: what `fit` gets to see.
-
-    The rule is the one by which draws of labelled documents are made for evaluation, so that both see the
-    same documents: one `random.Random(seed)` goes through the leaves in the order of their names.
-
-    Parameters
-    ----------
-    documents : sequence of mappings
-        Documents with their true `labels`.
-    per_leaf : int
-        Labelled documents per leaf; a leaf with few documents shows fewer, so that one is left to test with.
-    seed : int
-        Which draw.
-
-    Returns
-    -------
-    list
-        For each document its path, or None.
-
-    Examples
-    --------
-    >>> labels = sample_split(sample_documents(), per_leaf=5)
-    >>> sum(path is not None for path in labels)
-    110
-    """
-    if isinstance(per_leaf, bool) or not isinstance(per_leaf, int) or per_leaf < 0:
-        raise UsageError(f"per_leaf must be a whole number from 0 on; found {per_leaf!r}.")
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for row, document in enumerate(documents):
-        rows.setdefault(tuple(document["labels"]), []).append(row)
-    labels: list[list[str] | None] = [None] * len(documents)
-    rng = random.Random(seed)
-    for path in sorted(rows, key=lambda path: (path[-1], path)):
-        for row in rng.sample(rows[path], min(per_leaf, max(len(rows[path]) - 1, 1))):
-            labels[row] = list(path)
-    return labels
 
 
 def _letters_per_leaf(n_documents: int, shares: Sequence[int]) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from himecat.samples.grammar import read_templates
+from sample_letters.grammar import read_templates
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ letter says of its area.
 
 from __future__ import annotations
 
-from himecat.samples.grammar import read_templates
+from sample_letters.grammar import read_templates
 
 THEMES: dict[str, tuple[str, ...]] = {
     "damage": read_templates("""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from himecat.samples.category import Category
+from sample_letters.category import Category
 
 _MISSED_BINS = Category(
     "missed-bins",

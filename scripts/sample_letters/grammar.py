@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from himecat.errors import UsageError
-
 Item = TypeVar("Item")
 
 _CHOICE = re.compile(r"\{([^{}]*)\}")
@@ -29,7 +27,7 @@ class Dice:
     def __init__(self, seed: int) -> None:
         """Start the sequence that belongs to `seed`."""
         if isinstance(seed, bool) or not isinstance(seed, int):
-            raise UsageError(f"seed must be a whole number, not {seed!r}.")
+            raise TypeError(f"seed must be a whole number, not {seed!r}.")
         self._roll = random.Random(seed).random
 
     def below(self, limit: int) -> int:

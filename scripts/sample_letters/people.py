@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from himecat.samples.grammar import Dice
+from sample_letters.grammar import Dice
 
 DISTRICTS: dict[str, tuple[str, ...]] = {
     "old-town": ("Chandler Row", "Bell Street", "Cooper Street", "Market Row"),
