@@ -14,6 +14,8 @@ test: lint types unit
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
+	$(BIN)/vulture
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -15,8 +15,8 @@ from small_tasks import ODD_TREES, check_on_letters, check_on_odd_tree
 
 pytest.importorskip("torch")
 
-from himecat.compare.systems._poincare import MARGIN, move_edge, move_edges
 from himecat.compare.systems.poincare import Poincare, points_of_nodes
+from himecat.kernels.poincare import MARGIN, move_edge, move_edges
 
 Points = npt.NDArray[np.float64]
 FEW: dict[str, Any] = {"beta": 60, "epochs": 20, "rounds": 2, "language_tokens": 3000}

@@ -226,3 +226,22 @@ def test_threads_that_compile_at_once_do_not_change_each_others_folder(
         thread.join(10)
     assert seen == [str(tmp_path / "two")]
     assert numba.config.CACHE_DIR == ""
+
+
+@on_mac
+def test_cached_code_gives_the_same_bytes_as_code_just_compiled(tmp_path: Path) -> None:
+    """A kernel that calls another one may meet two copies of it, which are not compiled alike."""
+    program = (
+        "import numpy as np\n"
+        "from himecat.kernels.poincare import move_edges\n"
+        "rng = np.random.default_rng(0)\n"
+        "points, edges = rng.uniform(-0.01, 0.01, (500, 20)), rng.integers(500, size=(2, 5000))\n"
+        "nobody = np.zeros(501, dtype=np.int64)\n"
+        "move_edges(points, *edges, np.arange(5000), nobody, nobody, 10, 0.1, np.uint64(1))\n"
+        "print(hash(points.tobytes()), sum(move_edges.stats.cache_hits.values()))"
+    )
+    (first, compiled), (second, cached) = (
+        run_python(program, tmp_path / "cache", tmp_path, PYTHONHASHSEED="0")[0] for _ in range(2)
+    )
+    assert (compiled, cached) == ("0", "1")
+    assert first == second

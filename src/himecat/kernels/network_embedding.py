@@ -1,7 +1,6 @@
 """The hot loop of network embedding by negative sampling, on raw arrays only.
 
-Randomness is splitmix64 carried as one integer, so the result depends on the seed alone. `vectors` has rows of
-a multiple of eight floats.
+`vectors` has rows of a multiple of eight floats.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ import numpy as np
 
 from himecat.kernels.compiled import compiled
 from himecat.kernels.simd import SIZE, WIDTH, address_of, load, prefetch, spread, store, total
+from himecat.kernels.splitmix import STEP, random_below
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 # Where the sigmoid is 0 or 1 to float32.
 _STEEP = np.float32(16.0)
 # Bytes of a line of the cache.
@@ -47,7 +44,7 @@ def train_edges(vectors, sources, targets, kinds, tables, gathered, n_negatives,
     moved = address_of(gathered)
     nothing = spread(np.float32(0.0))
     negatives = np.zeros(n_negatives, np.int64)
-    n_table = np.uint64(tables.shape[1])
+    n_table = tables.shape[1]
     state = np.uint64(seed)
     n_edges = sources.shape[0]
     for e in range(n_edges):
@@ -55,12 +52,8 @@ def train_edges(vectors, sources, targets, kinds, tables, gathered, n_negatives,
         u, v, kind = np.int64(sources[e]), np.int64(targets[e]), kinds[e]
         # Rows are asked for before they are needed: a network is larger than the cache.
         for i in range(n_negatives):
-            state += _GOLDEN
-            z = state
-            z = (z ^ (z >> np.uint64(30))) * _MIX_1
-            z = (z ^ (z >> np.uint64(27))) * _MIX_2
-            z = z ^ (z >> np.uint64(31))
-            negatives[i] = tables[kind, np.int64(((z >> np.uint64(32)) * n_table) >> np.uint64(32))]
+            state += STEP
+            negatives[i] = tables[kind, random_below(state, n_table)]
             for k in range(0, size, _LINE):
                 prefetch(at + negatives[i] * size + k)
         if e + 1 < n_edges:

@@ -4,7 +4,6 @@
 
 Rows of `anchors` are the labels, then the metadata values, then the words: everything that a document is
 paired with. `block` holds the vectors of the documents being trained, few enough to stay in the cache.
-Randomness is splitmix64 carried as one integer, so a block's result depends on its seed alone.
 
 With five negatives per pair, almost every pair has five different ones. `update_five` moves the seven
 vectors of such a pair in two passes over them, eight floats at a time; `update_pair` does the same for any
@@ -32,6 +31,7 @@ from himecat.kernels.simd import (
     totals,
     where_larger,
 )
+from himecat.kernels.splitmix import STEP, random_below
 
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -42,25 +42,6 @@ _LINE = 64
 _BATCH = 16
 # What is kept of a drawn pair; the negatives come last.
 _ANCHOR, _TARGET, _COUNT, _IS_FIVE, _NEGATIVES = 0, 1, 2, 3, 4
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-
-
-@compiled(inline="always")
-def _mix(state):  # type: ignore[no-untyped-def]
-    """The output of splitmix64 for a state."""
-    z = state
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return z ^ (z >> np.uint64(31))
-
-
-@compiled(inline="always")
-def _below(word, bound):  # type: ignore[no-untyped-def]
-    """Map the high 32 bits of a random word to 0 .. bound - 1 without a division."""
-    return np.int64(((word >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
 
 
 @compiled(fastmath=FAST)
@@ -252,15 +233,15 @@ def _draw_steps(  # type: ignore[no-untyped-def]
                 count = relation_start[r + 1] - relation_start[r]
                 if count == 0:
                     continue
-                state += _GOLDEN
-                pair = relation_start[r] + _below(_mix(state), count)
+                state += STEP
+                pair = relation_start[r] + random_below(state, count)
                 anchor = np.int64(pair_anchor[pair])
                 target = np.int64(pair_document[pair])
             else:
                 if n_edges == 0:
                     continue
-                state += _GOLDEN
-                edge = _below(_mix(state), n_edges)
+                state += STEP
+                edge = random_below(state, n_edges)
                 anchor = np.int64(children[edge])
                 target = np.int64(parents[edge])
             drawn[s, r, _ANCHOR] = anchor
@@ -268,11 +249,11 @@ def _draw_steps(  # type: ignore[no-untyped-def]
             n_drawn = 0
             differ = True
             for _ in range(n_negatives):
-                state += _GOLDEN
+                state += STEP
                 if r < n_relations:
-                    negative = np.int64(negative_table[_below(_mix(state), n_table)])
+                    negative = np.int64(negative_table[random_below(state, n_table)])
                 else:
-                    negative = _below(_mix(state), n_labels)
+                    negative = random_below(state, n_labels)
                     if negative == anchor:
                         continue
                 if negative == target:

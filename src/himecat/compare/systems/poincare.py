@@ -83,7 +83,7 @@ def points_of_nodes(
     >>> bool(np.linalg.norm(points[0] - points[2]) < np.linalg.norm(points[0] - points[3]) < 2)
     True
     """
-    from himecat.compare.systems._poincare import move_edges
+    from himecat.kernels.poincare import move_edges
 
     rng = np.random.default_rng(seed)
     points = rng.uniform(-_START, _START, (graph.n_nodes, settings.dimension))

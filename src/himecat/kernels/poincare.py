@@ -1,7 +1,7 @@
 """The hot loop of Poincaré embeddings, on raw arrays only; `tests/test_baseline_poincare.py` has a plain twin.
 
 All points lie in the open unit ball. The distance of u and v there is arcosh(1 + 2 |u - v|^2 / (a b)) with
-a = 1 - |u|^2 and b = 1 - |v|^2. Randomness is splitmix64 carried as one integer.
+a = 1 - |u|^2 and b = 1 - |v|^2.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from himecat.kernels.compiled import compiled
+from himecat.kernels.splitmix import STEP, random_below
 
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -20,10 +21,6 @@ _SAME = 1e-15
 # What is kept of each of the nodes that stand against each other in a step.
 _DISTANCE, _SQUARE, _INNER, _ROOT, _FACTS = 0, 1, 2, 3, 4
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-
 
 @compiled(inline="always")
 def _into_ball(square):  # type: ignore[no-untyped-def]
@@ -34,7 +31,7 @@ def _into_ball(square):  # type: ignore[no-untyped-def]
     return 1.0
 
 
-@compiled(fastmath=_FAST)
+@compiled(fastmath=_FAST, inline="always")
 def move_edge(points, u, others, n_others, rate, facts, sum_of_pulls):  # type: ignore[no-untyped-def]
     """One step of Riemannian gradient descent for the edge (u, others[0]) against the rest of `others`.
 
@@ -119,7 +116,7 @@ def _has(values, start, end, wanted):  # type: ignore[no-untyped-def]
     return False
 
 
-@compiled()
+@compiled(fastmath=_FAST)
 def move_edges(points, sources, targets, order, linked, offsets, n_negatives, rate, seed):  # type: ignore[no-untyped-def]
     """Take a step for each edge in `order`, against nodes that its source has no edge with.
 
@@ -127,7 +124,7 @@ def move_edges(points, sources, targets, order, linked, offsets, n_negatives, ra
     twice as many draws as negatives are wanted, a step makes do with what it has. `linked` and `offsets` hold
     the neighbours of every node in rising order. Returns the sum of the losses.
     """
-    n_nodes = np.uint64(points.shape[0])
+    n_nodes = points.shape[0]
     others = np.empty(n_negatives + 1, dtype=np.int64)
     facts = np.empty((n_negatives + 1, _FACTS))
     sum_of_pulls = np.empty(points.shape[1])
@@ -140,12 +137,8 @@ def move_edges(points, sources, targets, order, linked, offsets, n_negatives, ra
         for _ in range(2 * n_negatives):
             if found > n_negatives:
                 break
-            state += _GOLDEN
-            z = state
-            z = (z ^ (z >> np.uint64(30))) * _MIX_1
-            z = (z ^ (z >> np.uint64(27))) * _MIX_2
-            z ^= z >> np.uint64(31)
-            one = np.int64(((z >> np.uint64(32)) * n_nodes) >> np.uint64(32))
+            state += STEP
+            one = random_below(state, n_nodes)
             fresh = one != u
             for j in range(found):
                 fresh = fresh and others[j] != one
