@@ -17,7 +17,7 @@ from himecat.errors import DataError, UsageError
 from himecat.input import builder
 from himecat.input.builder import LoadedCorpus, encode_documents, iter_encoded, load_corpus, read_corpus
 from himecat.input.corpus import Corpus
-from himecat.input.documents import Fields, iter_documents
+from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import tokenize
 
@@ -152,7 +152,7 @@ def test_encoding_keeps_the_known_and_drops_the_unknown() -> None:
     known = trained().corpus
     vocabularies = {"tags": known.metadata["tags"].vocabulary}
     fields = Fields(metadata=("tags",))
-    corpus = encode_documents(iter_documents(NEW, fields, Problems()), known.words, vocabularies, 2)
+    corpus = encode_documents(read_documents(NEW, fields, Problems()), known.words, vocabularies, 2)
     assert corpus.words is known.words
     assert [words_of(corpus, row) for row in range(4)] == [["fox"], [], [], ["red", "a"]]
     assert [values_of(corpus, "tags", row) for row in range(4)] == [["wild", "bird"], [], [], []]
@@ -161,7 +161,7 @@ def test_encoding_keeps_the_known_and_drops_the_unknown() -> None:
 def test_encoding_the_training_documents_gives_the_training_rows() -> None:
     texts = ["a red hen", "a red fox", "hen hen"]
     known = read_corpus(texts, min_count=2)
-    again = encode_documents(iter_documents(texts, Fields(), Problems()), known.words, {}, 300)
+    again = encode_documents(read_documents(texts, Fields(), Problems()), known.words, {}, 300)
     assert again.tokens.values.tolist() == known.tokens.values.tolist()
     assert again.tokens.offsets.tolist() == known.tokens.offsets.tolist()
 

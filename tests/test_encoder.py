@@ -21,7 +21,7 @@ from himecat.errors import DataError, UsageError
 from himecat.input.builder import encode_documents, iter_encoded, load_corpus, read_corpus
 from himecat.input.columns import OpenColumns
 from himecat.input.corpus import Corpus, Vocabulary
-from himecat.input.documents import Fields, iter_documents
+from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress
 from himecat.views import encoder_cache
@@ -78,7 +78,7 @@ def encoded(
 def new_documents(texts: Sequence[str], words: Vocabulary) -> Corpus:
     problems = Problems()
     with OpenColumns([EncoderReader(FakeEncoder())], texts, problems) as columns:
-        return encode_documents(iter_documents(texts, Fields(), problems), words, {}, None, columns)
+        return encode_documents(read_documents(texts, Fields(), problems), words, {}, None, columns)
 
 
 def kept_files(folder: Path) -> list[str]:

@@ -13,11 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
-from himecat.input.batches import Documents, iter_parts
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Vocabulary
-from himecat.input.documents import Document, Fields, iter_documents
-from himecat.input.places import Places
+from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.problems import Problems, Severity
 from himecat.input.records import Source
 from himecat.input.rows import GrowingRows, KnownRows
@@ -184,34 +182,25 @@ def load_corpus(
     metadata = {kind: GrowingRows() for kind in fields.metadata}
     ids: list[str] = []
     labels: dict[int, object] = {}
-    places = Places()
+    places: list[str] = []
     skipped: list[int] = []
     with ExitStack() as saving:
         words = saving.enter_context(WordRows(numbers, max_tokens, threads))
         columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
-        for part in iter_parts(source, with_extra_fields(fields, readers), heard):
-            if isinstance(part, Documents):
-                labels.update((len(ids) + row, value) for row, value in part.labels.items())
-                ids += part.ids
-                places.extend(part.prefix, part.first, len(part.ids))
-                words.extend(part.texts)
-                for kind, rows in metadata.items():
-                    rows.extend(part.metadata[kind])
-                if columns:
-                    columns.extend(list(part.single()))
-                continue
-            if not part.usable:
-                skipped.append(len(ids) + len(skipped))
-                continue
-            if part.labels is not None:
-                labels[len(ids)] = part.labels
-            ids.append(part.id)
-            places.append(part.place)
-            words.append(part.text)
+        for batch in read_documents(source, with_extra_fields(fields, readers), heard):
+            usable = [document for document in batch if document.usable]
+            if len(usable) < len(batch):
+                first = len(ids) + len(skipped)
+                skipped += [first + row for row, document in enumerate(batch) if not document.usable]
+            for row, document in enumerate(usable, start=len(ids)):
+                if document.labels is not None:
+                    labels[row] = document.labels
+            ids += [document.id for document in usable]
+            places += [document.place for document in usable]
+            words.extend([document.text for document in usable])
             for kind, rows in metadata.items():
-                rows.append(part.metadata.get(kind, ()))
-            if columns:
-                columns.extend([part])
+                rows.extend([document.metadata.get(kind, ()) for document in usable])
+            columns.extend(usable)
         # Before the columns are computed, which may take minutes.
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
@@ -267,7 +256,7 @@ def read_corpus(
 
 
 def encode_documents(
-    documents: Iterable[Document],
+    batches: Iterable[Sequence[Document]],
     words: Vocabulary,
     metadata: Mapping[str, Vocabulary],
     max_tokens: int | None,
@@ -284,20 +273,21 @@ def encode_documents(
     --------
     >>> known = read_corpus(["a red hen"]).words
     >>> new = [Document("document 0", "0", "A hen, a fox.", {}, None, True)]
-    >>> [known.names[word] for word in encode_documents(new, known, {}, None).tokens[0]]
+    >>> [known.names[word] for word in encode_documents([new], known, {}, None).tokens[0]]
     ['a', 'hen', 'a']
     """
     _check_limits(max_tokens, 1)
     ids: list[str] = []
     values_of = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
     with WordRows(words.numbers, max_tokens, threads) as tokens:
-        for document in documents:
-            ids.append(document.id)
-            tokens.append(document.text)
+        for batch in batches:
+            ids += [document.id for document in batch]
+            tokens.extend([document.text for document in batch])
             for kind, rows in values_of.items():
-                rows.append(document.metadata.get(kind, ()))
+                for document in batch:
+                    rows.append(document.metadata.get(kind, ()))
             if columns:
-                columns.extend([document])
+                columns.extend(batch)
         values, ends = tokens.finish()
     return Corpus(
         ids,
@@ -334,18 +324,21 @@ def iter_encoded(
     """
     if batch_size < 1:
         raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
-    documents = iter_documents(source, with_extra_fields(fields, readers), problems, remember=_REMEMBERED)
+    size = min(BATCH_SIZE, batch_size)
+    documents = read_documents(
+        source, with_extra_fields(fields, readers), problems, remember=_REMEMBERED, size=size
+    )
 
-    def noted(batch: Iterable[Document], origins: list[Origin]) -> Iterator[Document]:
-        for document in batch:
-            origins.append(Origin(document.id, document.place, document.usable))
-            yield document
+    def noted(batches: Iterable[list[Document]], origins: list[Origin]) -> Iterator[list[Document]]:
+        for batch in batches:
+            origins += [Origin(document.id, document.place, document.usable) for document in batch]
+            yield batch
 
     with OpenColumns(readers, source, problems) as columns:
         for first in documents:
             origins: list[Origin] = []
-            batch = noted(chain([first], islice(documents, batch_size - 1)), origins)
-            yield origins, encode_documents(batch, words, metadata, max_tokens, columns, threads=threads)
+            batches = noted(chain([first], islice(documents, batch_size // size - 1)), origins)
+            yield origins, encode_documents(batches, words, metadata, max_tokens, columns, threads=threads)
 
 
 def _is_large(source: Source) -> bool:

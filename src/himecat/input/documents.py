@@ -7,15 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from himecat.errors import UsageError
-from himecat.input.places import Places
 from himecat.input.problems import Problems
 from himecat.input.records import Record, Source, iter_records
 
 VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""
 
+BATCH_SIZE = 128
+"""Documents that are read and handed on together."""
+
+_BATCH_CHARACTERS = 1 << 20
 _SHOWN_FIELDS = 8
+_EVERY_ID = "give every document an id."
 
 
 @dataclass(frozen=True)
@@ -81,60 +87,76 @@ class Document(NamedTuple):
     extra: Mapping[str, object] = {}
 
 
-def iter_documents(
-    source: Source, fields: Fields, problems: Problems, remember: int | None = None
-) -> Iterator[Document]:
-    """Give every document of a source, in order; those with an error are given with `usable` False.
+def read_documents(
+    source: Source,
+    fields: Fields,
+    problems: Problems,
+    *,
+    remember: int | None = None,
+    size: int = BATCH_SIZE,
+) -> Iterator[list[Document]]:
+    """Read every document of a source, in order and in batches; this is the only way from a source to documents.
 
     Parameters
     ----------
+    source : path, table or iterable
+        Whatever `iter_records` reads.
+    fields : Fields
+        Which field plays which part.
+    problems : Problems
+        Receives what is wrong; a document with an error is given with `usable` False.
     remember : int, optional
         Two documents with the same id are an error. With this, they are found only if at most so many others lie
         between them, and memory does not grow with the source.
+    size : int
+        Most documents in a batch; a batch with long texts has fewer.
 
     Examples
     --------
     >>> problems = Problems()
     >>> source = [{"text": "A hen.", "tags": "farm"}, {"text": " "}]
-    >>> [(d.id, d.metadata, d.usable) for d in iter_documents(source, Fields(metadata=("tags",)), problems)]
+    >>> for batch in read_documents(source, Fields(metadata=("tags",)), problems):
+    ...     print([(document.id, document.metadata, document.usable) for document in batch])
     [('0', {'tags': ['farm']}, True), ('1', {}, False)]
     >>> print(problems.of("error")[0])
     document 1: the text is empty.
     """
-    checks = Checks(fields, problems, remember)
+    reader = _Reader(fields, problems, remember)
+    batch: list[Document] = []
+    characters = 0
     for record in iter_records(source, problems):
-        yield checks.document(record)
-    checks.finish()
+        document = reader.document(record)
+        batch.append(document)
+        characters += len(document.text)
+        if len(batch) >= size or characters >= _BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    reader.finish()
+    if batch:
+        yield batch
 
 
-class Checks:
-    """Turns the records of a source into documents; knows what came before.
+class _Reader:
+    """Turns the records of a source into documents; keeps the ids and the fields of those before."""
 
-    Examples
-    --------
-    >>> checks = Checks(Fields(), Problems())
-    >>> checks.document(Record("document 0", {"text": "A hen."})).text
-    'A hen.'
-    """
-
-    def __init__(self, fields: Fields, problems: Problems, remember: int | None = None) -> None:
-        self.fields = fields
-        self.ids = _Ids() if remember is None else _RecentIds(remember)
-        self.missing_everywhere = set(fields.metadata)
+    def __init__(self, fields: Fields, problems: Problems, remember: int | None) -> None:
+        self._fields = fields
         self._problems = problems
+        self._ids = _Ids(remember)
+        self._missing_everywhere = set(fields.metadata)
         self._fields_seen: dict[str, None] = {}
 
     def document(self, record: Record) -> Document:
         """The document of the next record."""
-        found, fields = record.fields, self.fields
+        found, fields = record.fields, self._fields
         if found is None:
-            return Document(record.place, self.ids.skip(record.place), "", {}, None, False)
-        if self.missing_everywhere:
-            self.missing_everywhere.difference_update(found)
+            return Document(record.place, self._ids.skip(record.place), "", {}, None, False)
+        if self._missing_everywhere:
+            self._missing_everywhere.difference_update(found)
             self._fields_seen.update(dict.fromkeys(found))
         wrong: list[str] = []
         identity = _identity(found.get(fields.id), fields.id, wrong)
-        name, clash = self.ids.add(identity, record.place)
+        name, clash = self._ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
             # Of two documents with one id, the second is not the one that the id means.
@@ -145,115 +167,66 @@ class Checks:
             for message in wrong:
                 self._problems.error(record.place, message)
             return Document(record.place, name, "", {}, None, False)
-        labels = written_labels(found.get(fields.labels))
+        label = found.get(fields.labels)
         extra = {field: found.get(field) for field in fields.extra}
-        return Document(record.place, name, text, metadata, labels, True, extra)
+        return Document(record.place, name, text, metadata, None if is_missing(label) else label, True, extra)
 
     def finish(self) -> None:
-        """Tell of metadata fields that no document had."""
+        """Warn of metadata fields that no document had."""
         if self._fields_seen:
-            for kind in self.fields.metadata:
-                if kind in self.missing_everywhere:
+            for kind in self._fields.metadata:
+                if kind in self._missing_everywhere:
                     seen = _listing(list(self._fields_seen))
                     message = f"no document has the metadata field {kind!r}; fields seen: {seen}."
                     self._problems.warning("", message)
 
 
 class _Ids:
-    """The ids given so far; ids from the source are remembered, positions that stand in for one are not."""
+    """The ids of documents: given by the source, or the position where the source gives none."""
 
-    def __init__(self) -> None:
-        self._places = Places()
-        self._from_source: dict[str, int] = {}
-        self._is_position = bytearray()
-        self._any_position = False
-
-    def skip(self, place: str) -> str:
-        """Register a document whose id is not known; what stands in for it is not taken.
-
-        That is its position or, where others have ids that could be the same, its place.
-        """
-        self._places.append(place)
-        self._is_position.append(False)
-        return place if self._from_source else str(len(self._places) - 1)
-
-    def add(self, identity: str | None, place: str) -> tuple[str, str]:
-        """Register the next document; give its id and, where the id is taken, the message that says so."""
-        position = len(self._places)
-        self._places.append(place)
-        self._is_position.append(identity is None)
-        self._any_position |= identity is None
-        name = str(position) if identity is None else identity
-        earlier = self._from_source.get(name)
-        if earlier is None and identity is not None:
-            self._from_source[name] = position
-            if identity.isdecimal() and len(identity) < 19:
-                number = int(identity)
-                if number < position and str(number) == identity and self._is_position[number]:
-                    earlier = number
-        if earlier is None:
-            return name, ""
-        return name, _clash(name, identity is None, self._places[earlier], bool(self._is_position[earlier]))
-
-    def extend(self, names: list[str] | None, prefix: str, first: int, count: int) -> list[str] | None:
-        """Register documents that stand together, all with an id or all without (None); give their ids.
-
-        Where an id is taken, or looking further is needed to know, nothing is done and None is given.
-        """
-        position = len(self._places)
-        if names is None:
-            if self._from_source:
-                return None
-            self._any_position = True
-        elif self._any_position or len(set(names)) < count or not self._from_source.keys().isdisjoint(names):
-            return None
-        else:
-            self._from_source.update(zip(names, range(position, position + count), strict=True))
-        self._places.extend(prefix, first, count)
-        self._is_position.extend(bytes([names is None]) * count)
-        return list(map(str, range(position, position + count))) if names is None else names
-
-
-class _RecentIds:
-    """The last ids given, by the source or for their position."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, remember: int | None) -> None:
+        self._remember = remember
         self._count = 0
-        self._any_from_source = False
-        self._known: dict[str, tuple[str, bool]] = {}
+        # From an id to the place of its document. Plain strings, because millions of tuples keep the garbage
+        # collector busy.
+        self._given: dict[str, str] = {}
+        self._positions: dict[str, str] = {}
+        self._any_given = False
         # A dictionary finds its first key slowly once many before it are gone.
         self._in_order: deque[str] = deque()
 
     def skip(self, place: str) -> str:
-        """Register a document whose id is not known; what stands in for it is not taken."""
-        self._count += 1
-        return place if self._any_from_source else str(self._count - 1)
+        """The id of a document that could not be read; another document may have the same.
 
-    def extend(self, names: list[str] | None, prefix: str, first: int, count: int) -> None:
-        """One at a time only."""
+        That is its position or, where others have ids that could be the same, its place.
+        """
+        self._count += 1
+        return place if self._any_given else str(self._count - 1)
 
     def add(self, identity: str | None, place: str) -> tuple[str, str]:
-        """Register the next document; give its id and, where the id is taken, the message that says so."""
+        """The id of the next document and, where another has it, the message that says so."""
         name = str(self._count) if identity is None else identity
         self._count += 1
-        self._any_from_source |= identity is not None
-        earlier = self._known.get(name)
-        if earlier is not None:
-            return name, _clash(name, identity is None, *earlier)
-        self._known[name] = place, identity is None
-        self._in_order.append(name)
-        if len(self._in_order) > self._most:
-            del self._known[self._in_order.popleft()]
+        if name in self._given:
+            first = self._given[name]
+            if identity is None:
+                return name, f"there is no id, and its position {name} is the id of {first}: {_EVERY_ID}"
+            return name, f"the id {name!r} is also the id of {first}: ids must differ."
+        if name in self._positions:
+            first = self._positions[name]
+            return name, f"the id {name!r} is the position of {first}, which has no id: {_EVERY_ID}"
+        if identity is None:
+            self._positions[name] = place
+        else:
+            self._given[name] = place
+            self._any_given = True
+        if self._remember is not None:
+            self._in_order.append(name)
+            if len(self._in_order) > self._remember:
+                oldest = self._in_order.popleft()
+                if self._given.pop(oldest, None) is None:
+                    del self._positions[oldest]
         return name, ""
-
-
-def _clash(name: str, stands_in: bool, first: str, first_stands_in: bool) -> str:
-    if stands_in:
-        return f"there is no id, and its position {name} is the id of {first}: give every document an id."
-    if first_stands_in:
-        return f"the id {name!r} is the position of {first}, which has no id: give every document an id."
-    return f"the id {name!r} is also the id of {first}: ids must differ."
 
 
 def _identity(value: object, field: str, wrong: list[str]) -> str | None:
@@ -328,17 +301,22 @@ def _metadata(
     return metadata
 
 
-def written_labels(value: object) -> object | None:
-    """The labels as they were written; None where there are none.
+def is_missing(label: object) -> bool:
+    """Whether a document is unlabelled: None, NaN and blank or empty labels stand for nothing.
 
     Examples
     --------
-    >>> written_labels("bird"), written_labels([]), written_labels(" ")
-    ('bird', None, None)
+    >>> is_missing(float("nan")), is_missing([]), is_missing(" "), is_missing("bird")
+    (True, True, True, False)
     """
-    if value is None or value in ([], ()) or (isinstance(value, str) and not value.strip()):
-        return None
-    return value
+    # NaN, NA and NaT are what a DataFrame puts where nothing was; pandas need not be imported to know them.
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(label, str):
+        return not label.strip()
+    if isinstance(label, (float, np.floating)):
+        return bool(np.isnan(label))
+    return isinstance(label, (list, tuple, np.ndarray)) and len(label) == 0
 
 
 def _not_strings(name: str, found: str) -> str:

@@ -1,39 +1,18 @@
-"""Records, one at a time, from files, tables and lists; only the record at hand is in memory."""
+"""Records of any source: files, data frames, and lists of mappings, texts and paths."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import gzip
-import io
-import json
 import os
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Protocol, TypeAlias
 
-import orjson
-
-from himecat.errors import DataError, MissingExtraError, UsageError
+from himecat.errors import UsageError
+from himecat.input.formats import Record, file_records
 from himecat.input.problems import Problems
-from himecat.input.record_files import (
-    BrokenFile,
-    CheckedLines,
-    check_start,
-    kind_and_packing,
-    open_file,
-    portions,
-    unpacked,
-)
-from himecat.input.record_tables import (
-    BATCH_ROWS,
-    arrow_column,
-    arrow_rows,
-    check_names,
-    present,
-    table_batches,
-)
+from himecat.input.tables import present, table_batches
+
+__all__ = ["Record", "Source", "Table", "iter_records"]
 
 
 class Table(Protocol):
@@ -46,85 +25,18 @@ class Table(Protocol):
 
 Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 
-# Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
-_LONGEST_CSV_FIELD = 1 << 27
-_LOOK_TWICE = {float, type(None)}
-_LARGE = 2.0**63
 
-
-class Record(NamedTuple):
-    """One document as it was found; `fields` is None where it could not be read.
-
-    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`.
-
-    Examples
-    --------
-    >>> Record("docs.jsonl line 12", {"text": "A red fox."}).fields["text"]
-    'A red fox.'
-    """
-
-    place: str
-    fields: Mapping[str, object] | None
-    delimited: bool = False
-    plain: bool = False
-
-
-class Batch(NamedTuple):
-    """Records that stand together, before any has been made; `column` gives a field's values, None for gaps.
-
-    Examples
-    --------
-    >>> batch = Batch("docs.jsonl line", 12, 2, {"text": ["A red fox.", None]}.__getitem__)
-    >>> batch.column("text"), batch.place
-    (['A red fox.', None], 'docs.jsonl line 13')
-    """
-
-    prefix: str
-    first: int
-    size: int
-    column: Callable[[str], list[Any]]
-
-    @property
-    def place(self) -> str:
-        """Where the last record was found."""
-        return f"{self.prefix} {self.first + self.size - 1}"
-
-
-class Placed(Protocol):
-    """Anything that knows where it was found."""
-
-    @property
-    def place(self) -> str:
-        """Where the last record of it was found."""
-
-
-Sifted = TypeVar("Sifted", bound=Placed)
-Sieve: TypeAlias = Callable[[Batch], Sifted | None]
-
-
-@overload
-def iter_records(source: Source, problems: Problems) -> Iterator[Record]: ...
-@overload
-def iter_records(
-    source: Source, problems: Problems, sieve: Sieve[Sifted] | None
-) -> Iterator[Record | Sifted]: ...
-def iter_records(
-    source: Source, problems: Problems, sieve: Sieve[Sifted] | None = None
-) -> Iterator[Record | Sifted]:
+def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     """Read the records of a file, a table or a list, in order, without holding them all.
 
     Parameters
     ----------
     source : path, table or iterable
-        A file of JSON lines (.jsonl, .ndjson, .json; a .json file may also be one array), CSV or TSV with a
-        header row, each plain or compressed (.gz, .zst), or Parquet; a pandas, polars or pyarrow table;
-        or mappings, texts and `Path` objects in any iterable.
+        A file as `file_records` reads it; a pandas, polars or pyarrow table; or mappings, texts and `Path`
+        objects in any iterable.
     problems : Problems
         Receives what is wrong with single records. Such a record is still given, with `fields` None, so
         that positions stay aligned.
-    sieve : callable, optional
-        Is shown many records of a file at once, where they are easy to read. What it makes of them is given in
-        their place; if that is None, they are given one by one.
 
     Raises
     ------
@@ -138,21 +50,20 @@ def iter_records(
     [{'text': 'A red fox.'}, {'text': 'A hen.'}]
     """
     if isinstance(source, str | os.PathLike):
-        return _file_records(source, problems, sieve)
+        return file_records(source, problems)
     batches = table_batches(source)
     if batches is not None:
-        return _table_records(batches)
+        rows = enumerate(chain.from_iterable(batches))
+        return (Record(f"row {number}", present(row)) for number, row in rows)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
         known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
-    return _listed_records(source, problems, sieve)
+    return _listed_records(source, problems)
 
 
-def _listed_records(
-    items: Iterable[Any], problems: Problems, sieve: Sieve[Sifted] | None
-) -> Iterator[Record | Sifted]:
+def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record]:
     for position, item in enumerate(items):
         place = f"document {position}"
         if isinstance(item, str):
@@ -160,249 +71,7 @@ def _listed_records(
         elif isinstance(item, Mapping):
             yield Record(place, present(item))
         elif isinstance(item, os.PathLike):
-            yield from _file_records(item, problems, sieve)
+            yield from file_records(item, problems)
         else:
             problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
             yield Record(place, None)
-
-
-def _table_records(batches: Iterable[list[dict[str, Any]]]) -> Iterator[Record]:
-    number = 0
-    for batch in batches:
-        yield from _rows("row", number, map(present, batch))
-        number += len(batch)
-
-
-def _rows(prefix: str, first: int, rows: Iterable[dict[str, Any]]) -> Iterator[Record]:
-    for number, row in enumerate(rows, first):
-        yield Record(f"{prefix} {number}", row)
-
-
-def _file_records(
-    source: str | os.PathLike[str], problems: Problems, sieve: Sieve[Sifted] | None
-) -> Iterator[Record | Sifted]:
-    path = os.fsdecode(source)
-    suffix, packing = kind_and_packing(path)
-    last = ""
-    with open_file(path) as file:
-        stream = unpacked(file, packing)
-        records: Iterator[Record | Sifted]
-        if suffix == ".parquet":
-            records = _parquet_records(stream, path, sieve)
-        elif suffix in {".csv", ".tsv"}:
-            records = _csv_records(stream, path, "," if suffix == ".csv" else "\t", problems)
-        else:
-            records = _json_records(stream, path, suffix == ".json", problems, sieve)
-        try:
-            for record in records:
-                last = record.place
-                yield record
-            if not last:
-                problems.fatal(path, "the file is empty: it holds no document.")
-        except BrokenFile as broken:
-            problems.fatal(path, str(broken))
-        except EOFError:
-            read = f"the last whole record is {last}" if last else "no record could be read"
-            problems.fatal(path, f"the compressed file is cut short ({read}): get it again.")
-        except (zlib.error, gzip.BadGzipFile) as error:
-            problems.fatal(path, f"the compressed file is damaged ({error}): get it again.")
-        except OSError as error:
-            raise DataError(f"{path}: reading failed ({error.strerror or error}).") from None
-
-
-def _json_records(
-    stream: io.BufferedReader,
-    path: str,
-    may_be_array: bool,
-    problems: Problems,
-    sieve: Sieve[Sifted] | None,
-) -> Iterator[Record | Sifted]:
-    start = check_start(stream).removeprefix(codecs.BOM_UTF8)
-    if not (may_be_array and start.lstrip().startswith(b"[")):
-        if sieve is None:
-            yield from _json_lines(stream, path, 1, problems)
-            return
-        number = 1
-        for lines in portions(stream):
-            sifted = _sifted_lines(lines, path, number, sieve)
-            if sifted is None:
-                yield from _json_lines(lines, path, number, problems)
-            else:
-                yield sifted
-            number += len(lines)
-        return
-    for position, item in enumerate(_json_array(stream)):
-        yield _json_record(f"{path} document {position}", item, problems)
-
-
-def _json_record(place: str, item: Any, problems: Problems) -> Record:
-    if isinstance(item, dict):
-        # A value that differs from itself is JSON's NaN, which stands for a missing value.
-        return Record(
-            place, {name: value for name, value in item.items() if value is not None and value == value}
-        )
-    problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
-    return Record(place, None)
-
-
-def _sifted_lines(lines: list[bytes], path: str, number: int, sieve: Sieve[Sifted]) -> Sifted | None:
-    """What the sieve makes of lines, if each of them is plain JSON."""
-    try:
-        items = list(map(orjson.loads, lines))
-    except ValueError:
-        return None
-    if set(map(type, items)) != {dict}:
-        return None
-    return sieve(Batch(f"{path} line", number, len(items), lambda name: [item.get(name) for item in items]))
-
-
-def _json_lines(lines: Iterable[bytes], path: str, first: int, problems: Problems) -> Iterator[Record]:
-    for number, line in enumerate(lines, first):
-        place = f"{path} line {number}"
-        try:
-            item = orjson.loads(line)
-            if type(item) is dict:
-                kinds = set(map(type, item.values()))
-                if not kinds & _LOOK_TWICE:
-                    yield Record(place, item)
-                    continue
-                # Whole numbers of more than 64 bits come as floats, and an id must keep all its digits.
-                if float not in kinds or not any(
-                    type(value) is float and abs(value) >= _LARGE for value in item.values()
-                ):
-                    yield _json_record(place, item, problems)
-                    continue
-        except ValueError:
-            pass
-        # What is not plain JSON (NaN, half a surrogate pair, deep nesting, broken lines) is left to the slower
-        # reader, which takes more and knows the place of a fault.
-        record = _careful_line(line, place, number == 1, problems)
-        if record is not None:
-            yield record
-
-
-def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> Record | None:
-    """The record of a line; None where the line is blank."""
-    try:
-        text = line.decode("utf-8-sig" if first else "utf-8")
-        if text.isspace() or not text:
-            return None
-        return _json_record(place, json.loads(text), problems)
-    except UnicodeDecodeError as error:
-        found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
-        problems.error(place, f"{found}: save the file as UTF-8.")
-    except json.JSONDecodeError as error:
-        # Not `colno`, which for what is missing at the end counts from behind the line break.
-        column = min(error.pos, len(text.rstrip())) + 1
-        found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
-        problems.error(place, f"{found}: every line must be one JSON object.")
-    except (RecursionError, ValueError) as error:
-        problems.error(place, f"this JSON cannot be read ({error}).")
-    return Record(place, None)
-
-
-def _json_array(stream: BinaryIO) -> list[Any]:
-    try:
-        items = json.loads(stream.read().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
-    except (RecursionError, ValueError) as error:
-        raise BrokenFile(f"this JSON cannot be read ({error}).") from None
-    assert isinstance(items, list)
-    return items
-
-
-def _csv_records(
-    stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
-) -> Iterator[Record]:
-    check_start(stream)
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CSV_FIELD))
-    lines = CheckedLines(stream)
-    # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    header: list[str] = []
-    short = first_short = 0
-    empty = True
-    while True:
-        line, lines.damage = rows.line_num + 1, ""
-        place = f"{path} line {line}"
-        try:
-            row, wrong = next(rows), ""
-        except StopIteration:
-            break
-        except csv.Error as error:
-            if "field limit" in str(error):
-                raise BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
-            row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
-        if lines.damage:
-            wrong = f"{lines.damage}: save the file as UTF-8."
-        if not header and (separator := _other_separator(lines.first, delimiter)):
-            raise BrokenFile(separator)
-        if wrong and not header:
-            raise BrokenFile(f"the header row has {wrong}")
-        if not row and not wrong:
-            continue
-        if not header:
-            header = [name.strip() for name in row]
-            check_names(place, header)
-            continue
-        if len(row) > len(header) and not wrong:
-            separator = "a comma" if delimiter == "," else "a tab"
-            wrong = (
-                f"{len(row)} fields under a header of {len(header)}: quote a field with {separator} in it."
-            )
-        if wrong:
-            problems.error(place, wrong)
-        elif len(row) < len(header):
-            short += 1
-            first_short = first_short or line
-        empty = False
-        yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
-    if short:
-        rows_are = "one row has" if short == 1 else f"{short:,} rows have"
-        problems.warning(
-            path,
-            f"{rows_are} fewer fields than the header (the first in line {first_short}): what is missing is taken "
-            "as empty.",
-        )
-    if header and empty:
-        raise BrokenFile("the file is empty: there is a header row and no document below it.")
-
-
-def _other_separator(first: str, delimiter: str) -> str:
-    """What to say where a header row without the delimiter has another one; nothing where it has none."""
-    if delimiter in first:
-        return ""
-    if "\t" in first:
-        return "the columns are separated by tabs: separate them by commas, or let the name end in .tsv."
-    if ";" in first:
-        return "the columns are separated by semicolons: separate them by commas."
-    return ""
-
-
-def _parquet_records(
-    stream: io.BufferedReader, path: str, sieve: Sieve[Sifted] | None
-) -> Iterator[Record | Sifted]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise MissingExtraError.for_package("pyarrow", "files", "Reading Parquet") from None
-    try:
-        file = ParquetFile(stream)
-        check_names(path, file.schema_arrow.names)
-        prefix, number = f"{path} row", 0
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            rows = Batch(prefix, number, batch.num_rows, partial(arrow_column, batch))
-            sifted = None if sieve is None else sieve(rows)
-            if sifted is None:
-                yield from _rows(prefix, number, arrow_rows(batch))
-            else:
-                yield sifted
-            number += batch.num_rows
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

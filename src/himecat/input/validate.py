@@ -13,7 +13,7 @@ from himecat.errors import DataError, UsageError
 from himecat.input.builder import encode_documents, load_corpus
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
-from himecat.input.documents import Document, Fields, iter_documents
+from himecat.input.documents import Document, Fields, is_missing, read_documents
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import label_names, leaves_without_labels, supervise
 from himecat.input.problems import Problems
@@ -148,13 +148,13 @@ def read_new(
     problems = Problems()
     usable: list[bool] = []
 
-    def noted() -> Iterator[Document]:
-        for document in iter_documents(X, with_extra_fields(fields, readers), problems):
-            usable.append(document.usable)
-            yield document
+    def batches() -> Iterator[list[Document]]:
+        for batch in read_documents(X, with_extra_fields(fields, readers), problems):
+            usable.extend(document.usable for document in batch)
+            yield batch
 
     with OpenColumns(readers, X, problems) as columns:
-        corpus = encode_documents(noted(), words, metadata, max_tokens, columns, threads=threads)
+        corpus = encode_documents(batches(), words, metadata, max_tokens, columns, threads=threads)
     if not skip_bad or problems.has_fatal:
         problems.raise_errors()
     return corpus, np.array(usable, dtype=bool)
@@ -220,18 +220,7 @@ def labels_by_row(y: Any, n_rows: int) -> dict[int, Any]:
     if len(given) != n_rows:
         raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
 
-    return {row: label for row, label in enumerate(given) if not _is_missing(label)}
-
-
-def _is_missing(label: object) -> bool:
-    # NaN, NA and NaT are what a DataFrame puts where nothing was; pandas need not be imported to know them.
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(label, (float, np.floating)):
-        return bool(np.isnan(label))
-    if isinstance(label, str):
-        return not label.strip()
-    return isinstance(label, (list, tuple, np.ndarray)) and len(label) == 0
+    return {row: label for row, label in enumerate(given) if not is_missing(label)}
 
 
 def _check_supervision(supervision: Supervision, n_rows: int, tree: Taxonomy) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from os import PathLike
 from typing import Any
 
@@ -19,7 +20,7 @@ from himecat.evaluation.metrics import score
 from himecat.input.builder import load_corpus
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.dataset import Dataset, draw, open_dataset, true_nodes
-from himecat.input.documents import Document, Fields, iter_documents
+from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
@@ -225,7 +226,7 @@ def _chosen(
 
 def _documents(dataset: Dataset, fields: Fields, rows: npt.NDArray[np.int64] | None = None) -> list[Document]:
     wanted = None if rows is None else set(rows.tolist())
-    every = enumerate(iter_documents(dataset.documents, fields, Problems()))
+    every = enumerate(chain.from_iterable(read_documents(dataset.documents, fields, Problems())))
     return [document for row, document in every if wanted is None or row in wanted]
 
 

@@ -1,9 +1,10 @@
-"""Reading many documents at once gives what reading them one by one gives."""
+"""However a source is cut into batches, and whatever its format, the same corpus comes out of it."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError
-from himecat.input import batches, builder, record_files, records, tokenizer
+from himecat.input import builder, documents, tokenizer
 from himecat.input import vocabulary as word_numbers
-from himecat.input.batches import Documents, iter_parts
 from himecat.input.builder import load_corpus
 from himecat.input.columns import ColumnReader, ComputedColumn
-from himecat.input.documents import Checks, Fields
-from himecat.input.places import Places
+from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
-from himecat.input.records import Batch
 from himecat.input.vocabulary import WordNumbers, WordRows
 from himecat.views.encoder import TextEncoder
 from himecat.views.encoder_cache import EncoderReader
@@ -89,7 +87,7 @@ AWKWARD: dict[str, str] = {
 }
 
 
-def told(
+def outcome(
     source: Any, fields: Fields, skip_bad: bool, readers: Sequence[ColumnReader] = ()
 ) -> tuple[object, ...]:
     """All that reading a source brings to light, ready to be compared."""
@@ -124,13 +122,13 @@ def told(
     )
 
 
-def check_twins(source: Any, fields: Fields = FIELDS, readers: Sequence[ColumnReader] = ()) -> None:
-    """Read a source in batches and one by one."""
+def check_batches(source: Any, fields: Fields = FIELDS, readers: Sequence[ColumnReader] = ()) -> None:
+    """Read a source in large batches and one document at a time."""
     for skip_bad in (True, False):
-        at_once = told(source, fields, skip_bad, readers)
+        together = outcome(source, fields, skip_bad, readers)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batches, "plain_documents", lambda checks, batch: None)
-            assert told(source, fields, skip_bad, readers) == at_once
+            patch.setattr(documents, "_BATCH_CHARACTERS", 1)
+            assert outcome(source, fields, skip_bad, readers) == together
 
 
 def lines_of(documents: list[dict[str, Any]]) -> list[str]:
@@ -143,59 +141,21 @@ def written(path: Path, lines: list[str]) -> Path:
     return path
 
 
-def taken_at_once(source: Any, fields: Fields = FIELDS) -> list[int]:
-    parts = iter_parts(source, fields, Problems())
-    return [len(part.ids) if isinstance(part, Documents) else 0 for part in parts]
-
-
-@pytest.fixture(params=[400, 1 << 20], ids=["small portions", "one portion"])
-def portion(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    size: int = request.param
-    monkeypatch.setattr(record_files, "_PORTION_BYTES", size)
-    if size < 1000:
-        monkeypatch.setattr(records, "BATCH_ROWS", 4)
-        monkeypatch.setattr(word_numbers, "_CHUNK", 1000)
-    return size
-
-
-@pytest.mark.parametrize("name", ["docs.jsonl", "docs.jsonl.gz", "docs.json"])
-def test_a_plain_file_is_read_at_once(tmp_path: Path, portion: int, name: str) -> None:
-    path = written(tmp_path / name, lines_of(PLAIN))
-    taken = taken_at_once(path)
-    assert sum(taken) == 40
-    assert (len(taken) == 1) == (portion > 1000)
-    check_twins(path)
-    check_twins([path])
-
-
-@pytest.mark.usefixtures("portion")
 @pytest.mark.parametrize("kind", AWKWARD)
 @pytest.mark.parametrize("place", [0, 20, 40], ids=["first", "middle", "last"])
 def test_an_awkward_record_among_plain_ones(tmp_path: Path, kind: str, place: int) -> None:
     lines = lines_of(PLAIN)
     path = written(tmp_path / "docs.jsonl", [*lines[:place], AWKWARD[kind], *lines[place:]])
-    check_twins(path)
+    check_batches(path)
 
 
-def test_after_an_awkward_portion_it_goes_on_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_files, "_PORTION_BYTES", 400)
-    lines = lines_of(PLAIN)
-    path = written(tmp_path / "docs.jsonl", [*lines[:20], "{oops", *lines[20:]])
-    taken = taken_at_once(path)
-    assert taken[0] > 0
-    assert taken[-1] > 0
-    assert 0 < taken.count(0) < 10
-
-
-@pytest.mark.usefixtures("portion")
 def test_all_awkward_records_in_one_file(tmp_path: Path) -> None:
     plain = lines_of(PLAIN)
     lines = [line for pair in zip(plain, AWKWARD.values(), strict=False) for line in pair]
-    check_twins(written(tmp_path / "docs.jsonl", lines))
-    check_twins(written(tmp_path / "docs.jsonl", ["\ufeff" + plain[0], *lines[1:], ""]))
+    check_batches(written(tmp_path / "docs.jsonl", lines))
+    check_batches(written(tmp_path / "docs.jsonl", ["\ufeff" + plain[0], *lines[1:], ""]))
 
 
-@pytest.mark.usefixtures("portion")
 @pytest.mark.parametrize(
     "change",
     [
@@ -220,55 +180,33 @@ def test_all_awkward_records_in_one_file(tmp_path: Path) -> None:
 def test_a_whole_file_with_a_peculiarity(tmp_path: Path, change: Callable[[int], dict[str, Any]]) -> None:
     documents = [{**document, **change(n)} for n, document in enumerate(PLAIN)]
     present = [{name: value for name, value in one.items() if value is not None} for one in documents]
-    check_twins(written(tmp_path / "docs.jsonl", lines_of(documents)))
-    check_twins(written(tmp_path / "docs.jsonl", lines_of(present)))
+    check_batches(written(tmp_path / "docs.jsonl", lines_of(documents)))
+    check_batches(written(tmp_path / "docs.jsonl", lines_of(present)))
 
 
-@pytest.mark.parametrize("change", [{"id": None}, {"id": 7}, {"tags": "wild"}, {"labels": ["fox"]}])
-def test_common_peculiarities_are_no_reason_to_go_one_by_one(tmp_path: Path, change: dict[str, Any]) -> None:
-    documents = [{**document, **change} for document in PLAIN[: 40 if change.get("id") != 7 else 1]]
-    path = written(tmp_path / "docs.jsonl", lines_of(documents))
-    assert taken_at_once(path) == [len(documents)]
-
-
-@pytest.mark.usefixtures("portion")
 def test_several_text_fields(tmp_path: Path) -> None:
     titles = ["A title", "", " ", None, "Été"]
     documents = [{**document, "title": titles[n % 5]} for n, document in enumerate(PLAIN)]
     fields = Fields(text=("title", "text"), metadata=("tags",))
     path = written(tmp_path / "docs.jsonl", lines_of(documents))
-    assert sum(taken_at_once(path, fields)) == 40
-    check_twins(path, fields)
+    check_batches(path, fields)
     documents[30].update(title="", text=" ")
-    check_twins(written(path, lines_of(documents)), fields)
+    check_batches(written(path, lines_of(documents)), fields)
 
 
-@pytest.mark.usefixtures("portion")
 @pytest.mark.parametrize("end", [-1, -30, -300])
 def test_a_file_that_is_cut_short(tmp_path: Path, end: int) -> None:
     documents = [{**one, "text": f"{n * 7919 % 10007} fox {n * 31}"} for n, one in enumerate(PLAIN)]
     path = written(tmp_path / "docs.jsonl.gz", lines_of(documents))
     path.write_bytes(path.read_bytes()[:end])
-    check_twins(path)
-
-
-def test_what_was_read_before_a_fault_is_not_lost() -> None:
-    def failing() -> Any:
-        yield b"a\n"
-        yield b"b\n"
-        raise EOFError
-
-    found = record_files.portions(failing())
-    assert next(found) == [b"a\n", b"b\n"]
-    with pytest.raises(EOFError):
-        next(found)
+    check_batches(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b"\x1f\x8b"])
 def test_a_file_without_documents(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "docs.jsonl"
     path.write_bytes(content)
-    check_twins(path)
+    check_batches(path)
 
 
 PARQUET_COLUMNS: dict[str, list[Any]] = {
@@ -280,7 +218,6 @@ PARQUET_COLUMNS: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.usefixtures("portion")
 @pytest.mark.parametrize("column", PARQUET_COLUMNS)
 def test_parquet(tmp_path: Path, column: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
@@ -293,12 +230,9 @@ def test_parquet(tmp_path: Path, column: str) -> None:
             documents[0].setdefault(column, [])
             documents[20][column] = value
         write_table(pyarrow.Table.from_pylist(documents), path)
-        if column == "plain":
-            assert sum(taken_at_once(path)) == 40
-        check_twins(path)
+        check_batches(path)
 
 
-@pytest.mark.usefixtures("portion")
 @pytest.mark.parametrize(
     "columns",
     [
@@ -323,19 +257,9 @@ def test_parquet_columns_of_other_types(tmp_path: Path, columns: dict[str, list[
     path = tmp_path / "docs.parquet"
     table = pyarrow.Table.from_pylist(PLAIN).to_pydict()
     write_table(pyarrow.table({**table, **columns}), path)
-    check_twins(path)
+    check_batches(path)
     write_table(pyarrow.table({**table, **columns}).slice(0, 0), path)
-    check_twins(path)
-
-
-@pytest.mark.parametrize("column", ["texts", "names", "tags"])
-def test_half_a_surrogate_pair_is_left_to_the_other_reader(column: str) -> None:
-    columns = {"text": ["a", "b"], "id": ["x", "y"], "tags": [["t"], ["u"]], "labels": [None, None]}
-    batch = Batch("docs.jsonl line", 1, 2, columns.__getitem__)
-    fields = Fields(metadata=("tags",))
-    assert batches.plain_documents(Checks(fields, Problems()), batch) is not None
-    columns[{"texts": "text", "names": "id", "tags": "tags"}[column]][1] = "\ud83d"
-    assert batches.plain_documents(Checks(fields, Problems()), batch) is None
+    check_batches(path)
 
 
 class _Lengths(TextEncoder):
@@ -346,15 +270,14 @@ class _Lengths(TextEncoder):
         return np.array([[len(text), 1 + text.count("e")] for text in texts], dtype=np.float32).reshape(-1, 2)
 
 
-@pytest.mark.usefixtures("portion")
 def test_an_encoder_sees_every_text(tmp_path: Path) -> None:
     lines = lines_of(PLAIN)
     path = written(tmp_path / "docs.jsonl", [*lines[:7], AWKWARD["text empty"], *lines[7:]])
-    check_twins(path, FIELDS, [EncoderReader(_Lengths("lengths", None, "0123abcd"))])
+    check_batches(path, FIELDS, [EncoderReader(_Lengths("lengths", None, "0123abcd"))])
     extra = ComputedColumn(
         "people", lambda rows: [[str(one.extra["people"]).count("p")] for one in rows], ("people",)
     )
-    check_twins(path, FIELDS, [extra])
+    check_batches(path, FIELDS, [extra])
 
 
 VALUES = st.sampled_from(
@@ -381,25 +304,28 @@ RECORDS = st.dictionaries(st.sampled_from(["id", "text", "tags", "people", "labe
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(PLAIN) | RECORDS, max_size=12), st.integers(1, 300))
-def test_any_records(
-    tmp_path_factory: pytest.TempPathFactory, documents: list[dict[str, Any]], size: int
-) -> None:
-    path = tmp_path_factory.mktemp("any") / "docs.jsonl"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_files, "_PORTION_BYTES", size)
-        check_twins(written(path, lines_of(documents)))
-
-
-@given(st.lists(st.tuples(st.sampled_from(["a line", "row", "b"]), st.integers(0, 9), st.integers(0, 4))))
-def test_places_that_come_together_are_as_those_that_come_alone(runs: list[tuple[str, int, int]]) -> None:
-    together, alone = Places(), Places()
-    for prefix, first, count in runs:
-        together.extend(prefix, first, count)
-        together.append(f"{prefix} {first + count}")
-        for number in range(first, first + count + 1):
-            alone.append(f"{prefix} {number}")
-    assert list(together) == list(alone)
+@given(st.lists(st.sampled_from(PLAIN) | RECORDS, max_size=12))
+def test_any_records(tmp_path_factory: pytest.TempPathFactory, records: list[dict[str, Any]]) -> None:
+    path = written(tmp_path_factory.mktemp("any") / "docs.jsonl", lines_of(records))
+    check_batches(path)
+    found = Problems(), Problems()
+    from_list, from_file = (
+        [
+            document._replace(place="")
+            for batch in read_documents(source, FIELDS, problems)
+            for document in batch
+        ]
+        for source, problems in zip((records, path), found, strict=True)
+    )
+    assert [one for one in from_list if one.usable] == [one for one in from_file if one.usable]
+    # Lines are counted from 1, documents of a list from 0; and an empty list has no name to complain about.
+    said = [
+        [re.sub(r"[^ ]*docs.jsonl line [0-9]+|document [0-9]+", "here", one.message) for one in some]
+        for some in found
+    ]
+    assert said[0] == [
+        message for message in said[1] if message != "the file is empty: it holds no document."
+    ]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -420,12 +346,12 @@ def test_a_large_file_goes_through_the_compiled_loop_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "docs.jsonl", lines_of(PLAIN))
-    small = told(path, FIELDS, False)
+    small = outcome(path, FIELDS, False)
     monkeypatch.setattr(builder, "_LARGE_FILE", 1)
     monkeypatch.setattr(WordNumbers, "_plain_rows", None)
-    assert told(path, FIELDS, False) == small
+    assert outcome(path, FIELDS, False) == small
     assert (
-        told(tmp_path / "none.jsonl", FIELDS, False)[0]
+        outcome(tmp_path / "none.jsonl", FIELDS, False)[0]
         == f"{tmp_path / 'none.jsonl'}: there is no such file."
     )
 

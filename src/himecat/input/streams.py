@@ -1,4 +1,4 @@
-"""Files of documents as streams: their kind by name, unpacked, with what is wrong told in a sentence."""
+"""Files of documents as byte streams: kind by name, decompressed; what is wrong is said in one sentence."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 from himecat.errors import DataError, MissingExtraError
 
 FILE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-PACKING_SUFFIXES = (".gz", ".zst")
+COMPRESSION_SUFFIXES = (".gz", ".zst")
 
 _BUFFER_BYTES = 1 << 18
-_PORTION_BYTES = 1 << 20
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _FOREIGN_STARTS = {
     b"\xff\xfe": "the file is in UTF-16: save it as UTF-8.",
@@ -37,32 +36,34 @@ class BrokenFile(Exception):
     """
 
 
-def kind_and_packing(path: str) -> tuple[str, str]:
-    """The kind of a file and its packing, by its name.
+def kind_and_compression(path: str) -> tuple[str, str]:
+    """The kind of a file and its compression, by its name.
 
     Examples
     --------
-    >>> kind_and_packing("Letters.JSONL.gz")
+    >>> kind_and_compression("Letters.JSONL.gz")
     ('.jsonl', '.gz')
     """
     if os.path.isdir(path):
         raise DataError(f"{path}: this is a folder; name the file with the documents.")
-    name, packing = os.path.basename(path).lower(), ""
-    if name.endswith(PACKING_SUFFIXES):
-        name, dot, packing = name.rpartition(".")
-        packing = dot + packing
+    name, compression = os.path.basename(path).lower(), ""
+    if name.endswith(COMPRESSION_SUFFIXES):
+        name, dot, compression = name.rpartition(".")
+        compression = dot + compression
     suffix = os.path.splitext(name)[1]
-    if suffix not in FILE_SUFFIXES or (suffix == ".parquet" and packing):
+    if suffix not in FILE_SUFFIXES or (suffix == ".parquet" and compression):
         if not os.path.exists(path):
             raise DataError(f"{path[:200]}: there is no such file (texts are given as a list of strings).")
-        found = f"files ending in {suffix + packing!r} are not known" if suffix else "the name has no suffix"
+        found = (
+            f"files ending in {suffix + compression!r} are not known" if suffix else "the name has no suffix"
+        )
         known = f"{', '.join(FILE_SUFFIXES)} (all but .parquet also .gz or .zst)"
         raise DataError(f"{path}: {found}; documents are read from {known}.")
-    return suffix, packing
+    return suffix, compression
 
 
 def open_file(path: str) -> io.BufferedReader:
-    """Open a file for its bytes; what stands in the way is told in a `DataError`.
+    """Open a file for its bytes; what prevents it is said in a `DataError`.
 
     Examples
     --------
@@ -82,33 +83,33 @@ def open_file(path: str) -> io.BufferedReader:
         raise DataError(f"{path}: the file cannot be opened ({reason}).") from None
 
 
-def unpacked(stream: io.BufferedReader, packing: str) -> io.BufferedReader:
-    """The bytes of a file before they were compressed.
+def decompressed(stream: io.BufferedReader, compression: str) -> io.BufferedReader:
+    """The decompressed bytes of a file.
 
     Examples
     --------
-    >>> packed = io.BufferedReader(io.BytesIO(gzip.compress(b"a red fox")))
-    >>> unpacked(packed, ".gz").read()
+    >>> compressed = io.BufferedReader(io.BytesIO(gzip.compress(b"a red fox")))
+    >>> decompressed(compressed, ".gz").read()
     b'a red fox'
     """
-    if packing == ".gz":
+    if compression == ".gz":
         return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
-    if packing == ".zst":
+    if compression == ".zst":
         return io.BufferedReader(_ZstdStream(stream), _BUFFER_BYTES)
     return stream
 
 
 class _ZstdStream(io.RawIOBase):
-    """Decompressed bytes; unlike the reader of the zstandard package it tells a file that was cut short."""
+    """Decompressed bytes; unlike the reader of the zstandard package it notices a file that was cut short."""
 
-    def __init__(self, packed: BinaryIO) -> None:
+    def __init__(self, compressed: BinaryIO) -> None:
         try:
             import zstandard
         except ImportError:
             raise MissingExtraError.for_package("zstandard", "files", "Reading .zst files") from None
         self._error: type[Exception] = zstandard.ZstdError
         self._decompressor = zstandard.ZstdDecompressor()
-        self._packed = packed
+        self._compressed = compressed
         self._frame: Any = None
         self._rest = b""
         self._ready = memoryview(b"")
@@ -119,14 +120,14 @@ class _ZstdStream(io.RawIOBase):
     def readinto(self, target: Any) -> int:
         while not self._ready:
             # Little at a time: a kilobyte can hold megabytes of repetitive text.
-            packed = self._rest or self._packed.read(1 << 10)
-            if not packed:
+            part = self._rest or self._compressed.read(1 << 10)
+            if not part:
                 if self._frame is not None:
                     raise EOFError
                 return 0
             self._frame = self._frame or self._decompressor.decompressobj()
             try:
-                self._ready = memoryview(self._frame.decompress(packed))
+                self._ready = memoryview(self._frame.decompress(part))
             except self._error as error:
                 raise zlib.error(str(error)) from None
             self._rest = self._frame.unused_data
@@ -138,7 +139,7 @@ class _ZstdStream(io.RawIOBase):
 
 
 def check_start(stream: io.BufferedReader) -> bytes:
-    """The first bytes of a text file, once they do not betray another kind of file.
+    """The first bytes of a text file, after a check that they are not those of another kind of file.
 
     Examples
     --------
@@ -150,37 +151,6 @@ def check_start(stream: io.BufferedReader) -> bytes:
         if start.startswith(foreign):
             raise BrokenFile(message)
     return start
-
-
-def portions(stream: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """The lines of a file, about a megabyte at a time; what was read before a fault comes before the fault.
-
-    Examples
-    --------
-    >>> list(portions(io.BytesIO(b"a red\\nfox")))
-    [[b'a red\\n', b'fox']]
-    """
-    lines: list[bytes] = []
-    size = 0
-    stream = iter(stream)
-    while True:
-        fault: Exception | None = None
-        try:
-            for line in stream:
-                lines.append(line)
-                size += len(line)
-                if size >= _PORTION_BYTES:
-                    break
-        except Exception as error:
-            fault = error
-        ended = size < _PORTION_BYTES
-        if lines:
-            yield lines
-        if fault is not None:
-            raise fault
-        if ended:
-            return
-        lines, size = [], 0
 
 
 class CheckedLines:

@@ -1,4 +1,4 @@
-"""Tables as records: data frames and Arrow columns, as plain Python objects."""
+"""Rows of data frames and Arrow tables as plain Python objects."""
 
 from __future__ import annotations
 
@@ -65,20 +65,6 @@ def arrow_rows(batch: Any) -> list[dict[str, Any]]:
     return [
         {name: value for name, value in zip(names, row, strict=True) if value is not None} for row in rows
     ]
-
-
-def arrow_column(batch: Any, name: str) -> list[Any]:
-    """The values of a column of an Arrow batch, None where there is none.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> batch = pyarrow.record_batch({"text": ["A hen.", None]})
-    >>> arrow_column(batch, "text"), arrow_column(batch, "tags")
-    (['A hen.', None], [None, None])
-    """
-    index = batch.schema.get_field_index(name)
-    return [None] * batch.num_rows if index < 0 else _arrow_values(batch.column(index))
 
 
 def _arrow_values(column: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from himecat.errors import UsageError
-from himecat.input.documents import Document, Fields, iter_documents
-from himecat.input.places import Places
+from himecat.input import documents as documents_module
+from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.records import Source
 
 
+def chained(batches: Iterable[list[Document]]) -> list[Document]:
+    return [document for batch in batches for document in batch]
+
+
 def read(source: Source, **fields: Any) -> tuple[list[Document], list[str]]:
     problems = Problems()
-    documents = list(iter_documents(source, Fields(**fields), problems))
+    documents = chained(read_documents(source, Fields(**fields), problems))
     return documents, [str(problem) for problem in problems]
 
 
@@ -202,7 +207,7 @@ def test_unreadable_records_keep_their_position(tmp_path: Path) -> None:
 def test_a_metadata_field_that_no_document_has_is_a_warning() -> None:
     problems = Problems()
     source = [{"text": "x", "tag": "a"}, {"text": "y", "brand": "b"}]
-    list(iter_documents(source, Fields(metadata=("tags", "brand")), problems))
+    chained(read_documents(source, Fields(metadata=("tags", "brand")), problems))
     assert [(p.severity, str(p)) for p in problems] == [
         ("warning", "no document has the metadata field 'tags'; fields seen: 'text', 'tag', 'brand'.")
     ]
@@ -217,25 +222,15 @@ def test_a_data_frame_with_gaps() -> None:
     assert problems == ["row 1: the document has no field 'text'; fields found: none."]
 
 
-@given(
-    st.lists(
-        st.sampled_from(["docs.jsonl line", "document", "a b", ""]).flatmap(
-            lambda prefix: st.one_of(
-                st.integers(0, 99), st.sampled_from(["", "x", "007", "-1", "٣", "9" * 30])
-            ).map(lambda end: f"{prefix} {end}")
-        )
-    )
-)
-def test_places_come_back_as_they_were(places: list[str]) -> None:
-    kept = Places()
-    for place in places:
-        kept.append(place)
-    assert list(kept) == places
-    assert kept[::-1] == places[::-1]
-    if places:
-        assert kept[-1] == places[-1]
-    with pytest.raises(IndexError):
-        kept[len(places)]
+@given(st.lists(st.text("a\n ", max_size=9), max_size=9), st.integers(1, 4), st.integers(1, 12))
+def test_batches_hold_all_documents_in_order(texts: list[str], size: int, characters: int) -> None:
+    together, _ = read([{"text": text} for text in texts])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(documents_module, "_BATCH_CHARACTERS", characters)
+        batches = list(read_documents([{"text": text} for text in texts], Fields(), Problems(), size=size))
+    assert chained(batches) == together
+    assert all(1 <= len(batch) <= size for batch in batches)
+    assert all(sum(len(one.text) for one in batch[:-1]) < characters for batch in batches)
 
 
 def test_the_unknown_id_of_an_unreadable_record_takes_no_id_away(tmp_path: Path) -> None:
@@ -252,7 +247,7 @@ def test_only_the_last_ids_are_remembered_where_memory_must_not_grow(between: in
         {"id": name, "text": "a hen"} for name in ["twin", *map(str, range(100, 100 + between)), "twin"]
     ]
     problems = Problems()
-    documents = list(iter_documents(source, Fields(), problems, remember=4))
+    documents = chained(read_documents(source, Fields(), problems, remember=4))
     ids = [record["id"] for record in source]
     # The second of two is not the one that the id means.
     assert [one.id for one in documents] == ([*ids[:-1], documents[-1].place] if found else ids)
@@ -264,7 +259,7 @@ def test_remembering_few_ids_says_the_same_as_remembering_all() -> None:
     told = []
     for remember in (None, 100):
         problems = Problems()
-        list(iter_documents(source, Fields(), problems, remember=remember))
+        chained(read_documents(source, Fields(), problems, remember=remember))
         told.append([str(one) for one in problems.of("error")])
     assert told[0] == told[1]
     assert len(told[0]) == 2

@@ -1,0 +1,263 @@
+"""From files of JSON, CSV, TSV and Parquet to records, one at a time: only the record at hand is in memory."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from himecat.errors import DataError, MissingExtraError
+from himecat.input.problems import Problems
+from himecat.input.streams import (
+    BrokenFile,
+    CheckedLines,
+    check_start,
+    decompressed,
+    kind_and_compression,
+    open_file,
+)
+from himecat.input.tables import BATCH_ROWS, arrow_rows, check_names
+
+# Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
+_LONGEST_CSV_FIELD = 1 << 27
+_LOOK_TWICE = {float, type(None)}
+_LARGE = 2.0**63
+
+
+class Record(NamedTuple):
+    """One document as it is in the source; `fields` is None where it could not be read.
+
+    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`.
+
+    Examples
+    --------
+    >>> Record("docs.jsonl line 12", {"text": "A red fox."}).fields["text"]
+    'A red fox.'
+    """
+
+    place: str
+    fields: Mapping[str, object] | None
+    delimited: bool = False
+    plain: bool = False
+
+
+def file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
+    """Read the records of a file, in order.
+
+    Parameters
+    ----------
+    source : path
+        JSON lines (.jsonl, .ndjson, .json; a .json file may also be one array), CSV or TSV with a header row,
+        each plain or compressed (.gz, .zst), or Parquet.
+    problems : Problems
+        Receives what is wrong with single records, which are given with `fields` None, and with the file.
+
+    Raises
+    ------
+    DataError
+        The file is missing, not readable or of an unknown kind.
+
+    Examples
+    --------
+    >>> list(file_records("no-such-letters.csv", Problems()))
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: no-such-letters.csv: there is no such file.
+    """
+    path = os.fsdecode(source)
+    suffix, compression = kind_and_compression(path)
+    last = ""
+    with open_file(path) as file:
+        stream = decompressed(file, compression)
+        if suffix == ".parquet":
+            records = _parquet_records(stream, path)
+        elif suffix in {".csv", ".tsv"}:
+            records = _csv_records(stream, path, "," if suffix == ".csv" else "\t", problems)
+        else:
+            records = _json_records(stream, path, suffix == ".json", problems)
+        try:
+            for record in records:
+                last = record.place
+                yield record
+            if not last:
+                problems.fatal(path, "the file is empty: it holds no document.")
+        except BrokenFile as broken:
+            problems.fatal(path, str(broken))
+        except EOFError:
+            read = f"the last whole record is {last}" if last else "no record could be read"
+            problems.fatal(path, f"the compressed file is cut short ({read}): get it again.")
+        except (zlib.error, gzip.BadGzipFile) as error:
+            problems.fatal(path, f"the compressed file is damaged ({error}): get it again.")
+        except OSError as error:
+            raise DataError(f"{path}: reading failed ({error.strerror or error}).") from None
+
+
+def _json_records(
+    stream: io.BufferedReader, path: str, may_be_array: bool, problems: Problems
+) -> Iterator[Record]:
+    start = check_start(stream).removeprefix(codecs.BOM_UTF8)
+    if may_be_array and start.lstrip().startswith(b"["):
+        for position, item in enumerate(_json_array(stream)):
+            yield _json_record(f"{path} document {position}", item, problems)
+        return
+    for number, line in enumerate(stream, start=1):
+        place = f"{path} line {number}"
+        try:
+            item = orjson.loads(line)
+            if type(item) is dict:
+                types = set(map(type, item.values()))
+                if not types & _LOOK_TWICE:
+                    yield Record(place, item)
+                    continue
+                # Whole numbers of more than 64 bits come as floats, and an id must keep all its digits.
+                if float not in types or not any(
+                    type(value) is float and abs(value) >= _LARGE for value in item.values()
+                ):
+                    yield _json_record(place, item, problems)
+                    continue
+        except ValueError:
+            pass
+        # orjson refuses NaN, half a surrogate pair and deep nesting; the json module accepts them, and knows the
+        # column of a fault.
+        record = _careful_line(line, place, number == 1, problems)
+        if record is not None:
+            yield record
+
+
+def _json_record(place: str, item: Any, problems: Problems) -> Record:
+    if isinstance(item, dict):
+        # A value that differs from itself is JSON's NaN, which stands for a missing value.
+        return Record(
+            place, {name: value for name, value in item.items() if value is not None and value == value}
+        )
+    problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
+    return Record(place, None)
+
+
+def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> Record | None:
+    """The record of a line; None where the line is blank."""
+    try:
+        text = line.decode("utf-8-sig" if first else "utf-8")
+        if text.isspace() or not text:
+            return None
+        return _json_record(place, json.loads(text), problems)
+    except UnicodeDecodeError as error:
+        found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
+        problems.error(place, f"{found}: save the file as UTF-8.")
+    except json.JSONDecodeError as error:
+        # Not `colno`, which for what is missing at the end counts from behind the line break.
+        column = min(error.pos, len(text.rstrip())) + 1
+        found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
+        problems.error(place, f"{found}: every line must be one JSON object.")
+    except (RecursionError, ValueError) as error:
+        problems.error(place, f"this JSON cannot be read ({error}).")
+    return Record(place, None)
+
+
+def _json_array(stream: BinaryIO) -> list[Any]:
+    try:
+        items = json.loads(stream.read().decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
+    except (RecursionError, ValueError) as error:
+        raise BrokenFile(f"this JSON cannot be read ({error}).") from None
+    assert isinstance(items, list)
+    return items
+
+
+def _csv_records(
+    stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
+) -> Iterator[Record]:
+    check_start(stream)
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CSV_FIELD))
+    lines = CheckedLines(stream)
+    # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] = []
+    short = first_short = 0
+    empty = True
+    while True:
+        line, lines.damage = rows.line_num + 1, ""
+        place = f"{path} line {line}"
+        try:
+            row, wrong = next(rows), ""
+        except StopIteration:
+            break
+        except csv.Error as error:
+            if "field limit" in str(error):
+                raise BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
+            row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
+        if lines.damage:
+            wrong = f"{lines.damage}: save the file as UTF-8."
+        if not header and (separator := _other_separator(lines.first, delimiter)):
+            raise BrokenFile(separator)
+        if wrong and not header:
+            raise BrokenFile(f"the header row has {wrong}")
+        if not row and not wrong:
+            continue
+        if not header:
+            header = [name.strip() for name in row]
+            check_names(place, header)
+            continue
+        if len(row) > len(header) and not wrong:
+            separator = "a comma" if delimiter == "," else "a tab"
+            wrong = (
+                f"{len(row)} fields under a header of {len(header)}: quote a field with {separator} in it."
+            )
+        if wrong:
+            problems.error(place, wrong)
+        elif len(row) < len(header):
+            short += 1
+            first_short = first_short or line
+        empty = False
+        yield Record(place, None if wrong else dict(zip(header, row, strict=False)), delimited=True)
+    if short:
+        rows_are = "one row has" if short == 1 else f"{short:,} rows have"
+        problems.warning(
+            path,
+            f"{rows_are} fewer fields than the header (the first in line {first_short}): what is missing is taken "
+            "as empty.",
+        )
+    if header and empty:
+        raise BrokenFile("the file is empty: there is a header row and no document below it.")
+
+
+def _other_separator(first: str, delimiter: str) -> str:
+    """What to say where a header row without the delimiter has another one; nothing where it has none."""
+    if delimiter in first:
+        return ""
+    if "\t" in first:
+        return "the columns are separated by tabs: separate them by commas, or let the name end in .tsv."
+    if ";" in first:
+        return "the columns are separated by semicolons: separate them by commas."
+    return ""
+
+
+def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise MissingExtraError.for_package("pyarrow", "files", "Reading Parquet") from None
+    try:
+        file = ParquetFile(stream)
+        check_names(path, file.schema_arrow.names)
+        first = 0
+        for batch in file.iter_batches(batch_size=BATCH_ROWS):
+            for number, row in enumerate(arrow_rows(batch), first):
+                yield Record(f"{path} row {number}", row)
+            first += batch.num_rows
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None
