@@ -32,7 +32,7 @@ from himecat.input.builder import load_corpus, read_corpus
 from himecat.input.corpus import Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.kernels.simd import WIDTH, address_of, load, spread, store, total
+from himecat.kernels.simd import WIDTH, address_of, broadcast, load, store, sum_lanes
 from himecat.paper.pairs import Relations, relate
 from himecat.paper.sampled_space import LANE, learn_vectors, pairs_per_pass
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
@@ -150,7 +150,7 @@ def in_own_process(side: str, corpus: str, passes: int, threads: int) -> Figures
 
 @njit
 def _multiply_and_add(n):
-    factor, plus = spread(np.float32(0.999)), spread(np.float32(0.001))
+    factor, plus = broadcast(np.float32(0.999)), broadcast(np.float32(0.001))
     a, b, c, d, e = plus, factor, plus, factor, plus
     f, g, h, i, j = plus, factor, plus, factor, plus
     for _ in range(n):
@@ -168,13 +168,13 @@ def _multiply_and_add(n):
             i * factor + plus,
             j * factor + plus,
         )
-    return total(a + b + c + d + e + f + g + h + i + j)
+    return sum_lanes(a + b + c + d + e + f + g + h + i + j)
 
 
 @njit
 def _touch(rows, order, size, factor):
     start = address_of(rows)
-    factor = spread(factor)
+    factor = broadcast(factor)
     for row in order:
         for k in range(0, size, 4 * WIDTH):
             place = start + row * size + k

@@ -28,11 +28,11 @@ def twice(x):
 KERNEL_WITH_HELPER = """
 import numpy as np
 from himecat.kernels.compiled import compiled
-from himecat.kernels.simd import inverse_root, spread, total
+from himecat.kernels.simd import reciprocal_sqrt, broadcast, sum_lanes
 
 @compiled()
 def roots(x):
-    return total(inverse_root(spread(np.float32(x))))
+    return sum_lanes(reciprocal_sqrt(broadcast(np.float32(x))))
 """
 
 on_mac = pytest.mark.skipif(

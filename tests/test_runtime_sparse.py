@@ -103,7 +103,7 @@ def test_every_row_is_in_one_piece(entries: list[int]) -> None:
 def test_work_is_dealt_out_evenly() -> None:
     sizes: list[int] = []
     matrix = csr_matrix(np.tril(np.ones((200, 200), dtype=np.float32)))
-    times = _products.times
+    times = _products.csr_product
 
     def counted(*arguments: Any) -> None:
         first, last = arguments[-2:]
@@ -111,7 +111,7 @@ def test_work_is_dealt_out_evenly() -> None:
         times(*arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_products, "times", counted)
+        patch.setattr(_products, "csr_product", counted)
         product(matrix, np.ones((200, 2), dtype=np.float32), lambda jobs: [job() for job in jobs])
     assert len(sizes) == 8
     assert sum(sizes) == matrix.nnz
@@ -282,9 +282,9 @@ def test_a_compiled_spectrum_is_the_plain_one(monkeypatch: pytest.MonkeyPatch) -
     matrix = sparse((80, 50))
     values, right = truncated_svd(matrix, 3, iterations=20, seed=1)
     called: list[int] = []
-    times = _products.times
+    times = _products.csr_product
     monkeypatch.setattr(products, "_WORTH_COMPILING", -1)
-    monkeypatch.setattr(_products, "times", lambda *arguments: (called.append(1), times(*arguments)))
+    monkeypatch.setattr(_products, "csr_product", lambda *arguments: (called.append(1), times(*arguments)))
     same_values, same_right = truncated_svd(matrix, 3, iterations=20, seed=1)
     np.testing.assert_allclose(same_values, values, rtol=1e-5)
     np.testing.assert_allclose(same_right, right, atol=1e-3)

@@ -1,16 +1,15 @@
 """The hot loops of the convolutional classifier, on raw arrays only.
 
 Word vectors are frozen, so a convolution over a document is a sum of rows of a table that holds, for each
-distinct word, its product with every slice of every filter. `_plain.py` has the same network built from
-`nn.Embedding` and `nn.Conv1d`, and the tests compare both.
+distinct word, its product with every slice of every filter. The tests compare with the same network built from
+`nn.Embedding` and `nn.Conv1d`.
 
 Columns of `table` are ordered by the offset inside the window, then by filter width: with widths 2, 3 and 5
 they are [offset 0: 2 3 5][offset 1: 2 3 5][offset 2: 3 5][offset 3: 5][offset 4: 5]. The features of a
 document are ordered by width, so the filters still growing at an offset are always the last ones.
 
-The loops run over eight numbers at a time (`himecat/_lanes.py`). Where a length is no multiple of eight, the last
-eight overlap those before them: they are computed twice, with the same result. What is shorter than eight is
-done one by one.
+The loops run over eight numbers at a time (`simd.py`). Where a length is no multiple of eight, the last eight
+overlap those before them: they are computed twice, with the same result. Shorter rows are done one by one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from himecat.kernels.compiled import compiled
-from himecat.kernels.simd import SIZE, WIDTH, address_of, load, spread, store, where_larger
+from himecat.kernels.simd import SIZE, WIDTH, address_of, broadcast, load, select_greater, store
 
 
 @compiled()
@@ -77,8 +76,8 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
                 m0 = min(m, maps - WIDTH) * SIZE
                 m1 = min(m + WIDTH, maps - WIDTH) * SIZE
                 m2 = min(m + 2 * WIDTH, maps - WIDTH) * SIZE
-                best0, best1, best2 = spread(-np.inf), spread(-np.inf), spread(-np.inf)
-                where0, where1, where2 = spread(0), spread(0), spread(0)
+                best0, best1, best2 = broadcast(-np.inf), broadcast(-np.inf), broadcast(-np.inf)
+                where0, where1, where2 = broadcast(0), broadcast(0), broadcast(0)
                 at0, at1, at2 = table_at + m0, table_at + m1, table_at + m2
                 for t in range(n_windows):
                     k = (words[start + t] * stride + columns[w, 0]) * SIZE
@@ -86,13 +85,13 @@ def max_over_time(words, offsets, table, widths, maps, features, positions):  # 
                     for j in range(1, reach):
                         k = (words[start + t + j] * stride + columns[w, j]) * SIZE
                         sum0, sum1, sum2 = sum0 + load(at0 + k), sum1 + load(at1 + k), sum2 + load(at2 + k)
-                    here = spread(t)
-                    where0 = where_larger(sum0, best0, here, where0)
-                    where1 = where_larger(sum1, best1, here, where1)
-                    where2 = where_larger(sum2, best2, here, where2)
-                    best0 = where_larger(sum0, best0, sum0, best0)
-                    best1 = where_larger(sum1, best1, sum1, best1)
-                    best2 = where_larger(sum2, best2, sum2, best2)
+                    here = broadcast(t)
+                    where0 = select_greater(sum0, best0, here, where0)
+                    where1 = select_greater(sum1, best1, here, where1)
+                    where2 = select_greater(sum2, best2, here, where2)
+                    best0 = select_greater(sum0, best0, sum0, best0)
+                    best1 = select_greater(sum1, best1, sum1, best1)
+                    best2 = select_greater(sum2, best2, sum2, best2)
                 at = features_at + (d * n_features + first) * SIZE
                 store(at + m0, best0)
                 store(at + m1, best1)
@@ -152,10 +151,10 @@ def filter_gradient(words, offsets, positions, gradient, widths, maps, vectors, 
                     k1 = min(k + WIDTH, p - WIDTH) * SIZE
                     k2 = min(k + 2 * WIDTH, p - WIDTH) * SIZE
                     k3 = min(k + 3 * WIDTH, p - WIDTH) * SIZE
-                    nothing = spread(0.0)
-                    sum0, sum1, sum2, sum3 = nothing, nothing, nothing, nothing
+                    zero = broadcast(0.0)
+                    sum0, sum1, sum2, sum3 = zero, zero, zero, zero
                     for i in range(n):
-                        weight = spread(weights[i])
+                        weight = broadcast(weights[i])
                         at = vectors_at + rows[i] * p * SIZE
                         sum0 = sum0 + weight * load(at + k0)
                         sum1 = sum1 + weight * load(at + k1)

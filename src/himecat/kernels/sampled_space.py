@@ -1,6 +1,6 @@
 """The hot loops of joint representation learning, on raw arrays only.
 
-`_reference.py` holds the plain NumPy twin of every function here; the tests run both on the same input.
+The tests hold the plain NumPy twin of every function here and run both on the same input.
 
 Rows of `anchors` are the labels, then the metadata values, then the words: everything that a document is
 paired with. `block` holds the vectors of the documents being trained, few enough to stay in the cache.
@@ -19,24 +19,24 @@ from himecat.kernels.simd import (
     SIZE,
     WIDTH,
     address_of,
-    in_first_lane,
-    inverse_root,
+    broadcast,
+    first_lane,
     lane,
     load,
     ones_from_1_to_5,
     prefetch,
-    spread,
+    reciprocal_sqrt,
+    select_greater,
     store,
-    total,
-    totals,
-    where_larger,
+    sum_lanes,
+    sum_lanes_of_six,
 )
 from himecat.kernels.splitmix import STEP, random_below
 
 # Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-# Bytes of a line of the cache.
+# Bytes of a cache line.
 _LINE = 64
 # Steps that are drawn together, before any of them is done.
 _BATCH = 16
@@ -133,9 +133,9 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
     is for the target itself and lanes 1 to 5 for the negatives.
     """
     end = p * SIZE
-    nothing = spread(np.float32(0.0))
-    f, h0, h1, h2, h3, h4 = nothing, nothing, nothing, nothing, nothing, nothing
-    q, q0, q1, q2, q3, q4 = nothing, nothing, nothing, nothing, nothing, nothing
+    zero = broadcast(np.float32(0.0))
+    f, h0, h1, h2, h3, h4 = zero, zero, zero, zero, zero, zero
+    q, q0, q1, q2, q3, q4 = zero, zero, zero, zero, zero, zero
     for k in range(0, end, WIDTH * SIZE):
         anchor = load(a + k)
         row = load(t + k)
@@ -150,39 +150,39 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
         h3, q3 = h3 + anchor * row, q3 + row * row
         row = load(n4 + k)
         h4, q4 = h4 + anchor * row, q4 + row * row
-    cosine = totals(f, h0, h1, h2, h3, h4)
-    square = totals(q, q0, q1, q2, q3, q4)
+    cosine = sum_lanes_of_six(f, h0, h1, h2, h3, h4)
+    square = sum_lanes_of_six(q, q0, q1, q2, q3, q4)
     positive = lane(cosine, 0)
-    lead = spread(positive) - cosine
-    gap = lead - spread(margin)
-    active = where_larger(nothing, gap, ones_from_1_to_5(), nothing)
-    pull = total(active)
+    lead = broadcast(positive) - cosine
+    gap = lead - broadcast(margin)
+    active = select_greater(zero, gap, ones_from_1_to_5(), zero)
+    pull = sum_lanes(active)
     if pull == np.float32(0.0):
         return np.float32(0.0)
     weight = active
     push = active
     if scaled:
         weight = active - active * lead
-        push = active * where_larger(cosine, nothing, cosine, nothing)
+        push = active * select_greater(cosine, zero, cosine, zero)
         push = push + push
         pull *= np.float32(1.0) - positive
     # A row moves to x * row + y * anchor: y is positive for the target and negative for the negatives.
-    alpha = spread(rate)
-    y = alpha * (in_first_lane(pull) - push)
-    x = spread(np.float32(1.0)) - y * cosine
+    alpha = broadcast(rate)
+    y = alpha * (first_lane(pull) - push)
+    x = broadcast(np.float32(1.0)) - y * cosine
     cross = x * y * cosine
-    scale = inverse_root(x * x * square + y * y + cross + cross)
+    scale = reciprocal_sqrt(x * x * square + y * y + cross + cross)
     x, y = x * scale, y * scale
     # The anchor moves to keep * anchor + the sum of gain * row.
-    gain = alpha * (in_first_lane(total(weight)) - weight)
-    keep = spread(np.float32(1.0) - total(gain * cosine))
-    xt, x0, x1 = spread(lane(x, 0)), spread(lane(x, 1)), spread(lane(x, 2))
-    x2, x3, x4 = spread(lane(x, 3)), spread(lane(x, 4)), spread(lane(x, 5))
-    yt, y0, y1 = spread(lane(y, 0)), spread(lane(y, 1)), spread(lane(y, 2))
-    y2, y3, y4 = spread(lane(y, 3)), spread(lane(y, 4)), spread(lane(y, 5))
-    gt, g0, g1 = spread(lane(gain, 0)), spread(lane(gain, 1)), spread(lane(gain, 2))
-    g2, g3, g4 = spread(lane(gain, 3)), spread(lane(gain, 4)), spread(lane(gain, 5))
-    length = nothing
+    gain = alpha * (first_lane(sum_lanes(weight)) - weight)
+    keep = broadcast(np.float32(1.0) - sum_lanes(gain * cosine))
+    xt, x0, x1 = broadcast(lane(x, 0)), broadcast(lane(x, 1)), broadcast(lane(x, 2))
+    x2, x3, x4 = broadcast(lane(x, 3)), broadcast(lane(x, 4)), broadcast(lane(x, 5))
+    yt, y0, y1 = broadcast(lane(y, 0)), broadcast(lane(y, 1)), broadcast(lane(y, 2))
+    y2, y3, y4 = broadcast(lane(y, 3)), broadcast(lane(y, 4)), broadcast(lane(y, 5))
+    gt, g0, g1 = broadcast(lane(gain, 0)), broadcast(lane(gain, 1)), broadcast(lane(gain, 2))
+    g2, g3, g4 = broadcast(lane(gain, 3)), broadcast(lane(gain, 4)), broadcast(lane(gain, 5))
+    length = zero
     for k in range(0, end, WIDTH * SIZE):
         anchor = load(a + k)
         moved = anchor * keep
@@ -206,15 +206,15 @@ def update_five(a, t, n0, n1, n2, n3, n4, p, margin, rate, scaled):  # type: ign
         store(t + k, row * xt + anchor * yt)
         length = length + moved * moved
         store(a + k, moved)
-    back = inverse_root(spread(total(length)))
+    back = reciprocal_sqrt(broadcast(sum_lanes(length)))
     for k in range(0, end, WIDTH * SIZE):
         store(a + k, load(a + k) * back)
-    return total(gap * active) / np.float32(5.0)
+    return sum_lanes(gap * active) / np.float32(5.0)
 
 
 @compiled()
-def _ask_for(address, size):  # type: ignore[no-untyped-def]
-    """Have a row brought into the cache."""
+def _prefetch_row(address, size):  # type: ignore[no-untyped-def]
+    """Have a row brought into the cache before it is needed."""
     for k in range(0, size, _LINE):
         prefetch(address + k)
 
@@ -301,7 +301,7 @@ def train_block(  # type: ignore[no-untyped-def]
                 targets_at = block_at if r < n_relations else anchors_at
                 if s + 1 < n_batch:
                     # The anchor of the next step is on its way while this one is done; documents are near.
-                    _ask_for(anchors_at + drawn[s + 1, r, _ANCHOR] * size, size)
+                    _prefetch_row(anchors_at + drawn[s + 1, r, _ANCHOR] * size, size)
                 if count == 0:
                     continue
                 if is_padded and drawn[s, r, _IS_FIVE]:

@@ -5,8 +5,8 @@ them one number at a time. `Lanes` says what it should do: a value of this type 
 floats `+`, `-` and `*` work on all lanes of it. The order of every sum is fixed by the code, so that it is the
 same on all processors. The functions can only be called from compiled code.
 
-Memory is given by address. An array that is handed to a function is counted in and out as one of its users,
-which takes as long as a tenth of a step in training vectors. Addresses are not checked.
+Memory is given by address: handing over an array changes its reference count, which takes a tenth of the time of
+a training step. Addresses are not checked.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def prefetch(_: Any, address: Any) -> Typed:
 
 
 @intrinsic
-def spread(_: Any, number: Any) -> Typed:
+def broadcast(_: Any, number: Any) -> Typed:
     """The same number in all lanes; a float as floats, an integer as integers."""
     is_float = isinstance(number, types.Float)
 
@@ -138,7 +138,7 @@ def spread(_: Any, number: Any) -> Typed:
 
 
 @intrinsic
-def in_first_lane(_: Any, number: Any) -> Typed:
+def first_lane(_: Any, number: Any) -> Typed:
     """A number in the first lane, zeros in the others."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -168,7 +168,7 @@ def ones_from_1_to_5(_: Any) -> Typed:
 
 
 @intrinsic
-def where_larger(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
+def select_greater(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
     """`chosen` in the lanes where a is larger than b, `other` in the rest; both floats or both integers."""
     if chosen != other:
         return None
@@ -181,7 +181,7 @@ def where_larger(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
 
 
 @intrinsic
-def inverse_root(_: Any, value: Any) -> Typed:
+def reciprocal_sqrt(_: Any, value: Any) -> Typed:
     """1 / sqrt(x) of each lane, rounded as the standard says and not estimated."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -200,7 +200,7 @@ def _adjacent(builder: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def totals(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
+def sum_lanes_of_six(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
     """The sums over the lanes of six values, in the first six lanes; the last two are 0."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -215,7 +215,7 @@ def totals(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
 
 
 @intrinsic
-def total(_: Any, value: Any) -> Typed:
+def sum_lanes(_: Any, value: Any) -> Typed:
     """The sum over the lanes."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:

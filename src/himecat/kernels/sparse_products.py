@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from himecat.kernels.compiled import compiled
-from himecat.kernels.simd import SIZE, WIDTH, address_of, load, spread, store
+from himecat.kernels.simd import SIZE, WIDTH, address_of, broadcast, load, store
 
 # A product may be fused with the sum it goes into.
 _FUSED = {"contract", "nsz"}
@@ -20,7 +20,7 @@ _ROW = 4 * _EIGHT
 
 
 @compiled(fastmath=_FUSED)
-def times(
+def csr_product(
     indptr: Any, indices: Any, data: Any, dense: Any, out: Any, first: int, last: int
 ) -> None:  # pragma: no cover
     """Rows `first` to `last` of a sparse matrix times a dense one."""
@@ -34,16 +34,16 @@ def times(
 
 
 @compiled()
-def times_32(
+def csr_product_32(
     indptr: Any, indices: Any, data: Any, dense: Any, out: Any, first: int, last: int
 ) -> None:  # pragma: no cover
-    """What `times` gives for a dense matrix of 32 columns: the sums stay in registers until a row is done."""
+    """What `csr_product` gives for a dense matrix of 32 columns: the sums stay in registers until a row is done."""
     source, target = address_of(dense), address_of(out)
     for row in range(first, last):
-        zero = spread(np.float32(0.0))
+        zero = broadcast(np.float32(0.0))
         sum_1, sum_2, sum_3, sum_4 = zero, zero, zero, zero
         for place in range(indptr[row], indptr[row + 1]):
-            value = spread(data[place])
+            value = broadcast(data[place])
             at = source + np.int64(indices[place]) * _ROW
             sum_1 = sum_1 + value * load(at)
             sum_2 = sum_2 + value * load(at + _EIGHT)
@@ -57,36 +57,38 @@ def times_32(
 
 
 @compiled(fastmath=_FUSED)
-def move(found: Any, left: Any, step: Any, image: Any, length: Any) -> Any:  # pragma: no cover
-    """Go `length` along the step in each column; returns the squared sizes of what is left."""
-    sizes = np.zeros(found.shape[1], dtype=np.float64)
-    for row in range(found.shape[0]):
-        there, rest, way, seen = found[row], left[row], step[row], image[row]
-        for column in range(len(sizes)):
-            there[column] += length[column] * way[column]
-            rest[column] -= length[column] * seen[column]
-        for column in range(len(sizes)):
-            sizes[column] += rest[column] * rest[column]
-    return sizes
+def take_step(
+    solution: Any, residual: Any, direction: Any, image: Any, alpha: Any
+) -> Any:  # pragma: no cover
+    """Step by `alpha` along the direction in each column; returns the squared lengths of the new residuals."""
+    squares = np.zeros(solution.shape[1], dtype=np.float64)
+    for row in range(solution.shape[0]):
+        x, r, d, a = solution[row], residual[row], direction[row], image[row]
+        for column in range(len(squares)):
+            x[column] += alpha[column] * d[column]
+            r[column] -= alpha[column] * a[column]
+        for column in range(len(squares)):
+            squares[column] += r[column] * r[column]
+    return squares
 
 
 @compiled(fastmath=_FUSED)
-def finish_image(image: Any, step: Any, penalty: Any) -> Any:  # pragma: no cover
-    """Add the penalty's part to the image of a step; returns the products of step and image by column."""
-    sums = np.zeros(step.shape[1], dtype=np.float64)
-    for row in range(step.shape[0]):
-        seen, way = image[row], step[row]
+def add_penalty(image: Any, direction: Any, penalty: Any) -> Any:  # pragma: no cover
+    """Add the penalty's part to the image of a direction; returns their products by column."""
+    sums = np.zeros(direction.shape[1], dtype=np.float64)
+    for row in range(direction.shape[0]):
+        a, d = image[row], direction[row]
         for column in range(len(sums)):
-            seen[column] += penalty * way[column]
+            a[column] += penalty * d[column]
         for column in range(len(sums)):
-            sums[column] += seen[column] * way[column]
+            sums[column] += a[column] * d[column]
     return sums
 
 
 @compiled(fastmath=_FUSED)
-def turn(step: Any, left: Any, share: Any) -> None:  # pragma: no cover
-    """The next step: what is left, and a share of the last step."""
-    for row in range(step.shape[0]):
-        way, rest = step[row], left[row]
-        for column in range(len(way)):
-            way[column] = rest[column] + share[column] * way[column]
+def next_direction(direction: Any, residual: Any, beta: Any) -> None:  # pragma: no cover
+    """The next conjugate direction: the residual and `beta` times the last direction."""
+    for row in range(direction.shape[0]):
+        d, r = direction[row], residual[row]
+        for column in range(len(d)):
+            d[column] = r[column] + beta[column] * d[column]

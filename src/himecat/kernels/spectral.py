@@ -1,4 +1,4 @@
-"""A compiled loop over all that occurs together."""
+"""The compiled loop over all co-occurrences of words."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def cooccurrence_rows(
     log_context: Any,
     room: int,
 ) -> Any:  # pragma: no cover
-    """Rows of positive pointwise mutual information of the chosen words; `room` for what they can hold."""
+    """CSR rows of positive pointwise mutual information of the chosen words; `room` entries are enough for them."""
     n_contexts = len(log_context)
     sums = np.zeros(n_contexts, dtype=np.float32)
-    met = np.empty(n_contexts, dtype=np.int32)
+    touched = np.empty(n_contexts, dtype=np.int32)
     indptr = np.zeros(len(chosen) + 1, dtype=np.int64)
     indices = np.empty(room, dtype=np.int32)
     values = np.empty(room, dtype=np.float32)
     end = 0
     for row in range(len(chosen)):
         word = chosen[row]
-        n_met = 0
-        for place in range(word_indptr[word], word_indptr[word + 1]):
-            document, weight = word_documents[place], word_data[place]
+        n_touched = 0
+        for entry in range(word_indptr[word], word_indptr[word + 1]):
+            document, weight = word_documents[entry], word_data[entry]
             for other in range(context_indptr[document], context_indptr[document + 1]):
                 context = contexts[other]
                 if sums[context] == 0.0:
-                    met[n_met] = context
-                    n_met += 1
+                    touched[n_touched] = context
+                    n_touched += 1
                 sums[context] += weight * context_data[other]
-        for position in range(n_met):
-            context = met[position]
+        for position in range(n_touched):
+            context = touched[position]
             value = np.log(sums[context]) - log_word[word] - log_context[context]
             sums[context] = 0.0
             if value > 0:

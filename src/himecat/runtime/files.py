@@ -1,4 +1,4 @@
-"""Writing files and folders whole or not at all: beside the target first, renamed once complete."""
+"""Atomic files and folders: written beside the target first, renamed once complete."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes, what: str =
     ...     (Path(folder) / "page.html").read_text()
     '<p>text'
     """
-    with _whole_bytes(path, what) as stream:
+    with _atomic_bytes(path, what) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
@@ -78,7 +78,7 @@ def atomic_file(path: str | os.PathLike[str], what: str = "The file") -> Iterato
     ...     (Path(folder) / "predictions.jsonl").read_text().split()
     ['0', '1', '2']
     """
-    with _whole_bytes(path, what) as stream:
+    with _atomic_bytes(path, what) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         yield text
         text.detach()
@@ -111,24 +111,24 @@ def atomic_folder(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     with atomic_folder(Path(place) / "model") as unfinished:
-    ...         _ = (unfinished / "model.json").write_text("{}")
+    ...     with atomic_folder(Path(place) / "model") as temporary:
+    ...         _ = (temporary / "model.json").write_text("{}")
     ...     [file.name for file in (Path(place) / "model").iterdir()]
     ['model.json']
     """
     check_target(folder, overwrite, what)
-    with _told(what, _as_folder(folder)):
-        target = _followed(Path(folder))
-        unfinished = _sibling(target)
+    with _as_output_error(what, _with_slash(folder)):
+        target = _resolve_link(Path(folder))
+        temporary = _temporary_name(target)
         try:
-            unfinished.mkdir()
-            yield unfinished
-            _sync_all(unfinished)
+            temporary.mkdir()
+            yield temporary
+            _sync_tree(temporary)
             # The work in between may have taken hours.
             check_target(folder, overwrite, what)
-            _move_in(unfinished, target)
+            _replace_folder(temporary, target)
         finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: str = "The model") -> None:
@@ -152,9 +152,9 @@ def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: 
     himecat.errors.OutputError: The model cannot be written to no-such-place/model/: the folder no-such-place
     does not exist.
     """
-    shown = _as_folder(folder)
-    with _told(what, shown):
-        target = _followed(Path(folder))
+    shown = _with_slash(folder)
+    with _as_output_error(what, shown):
+        target = _resolve_link(Path(folder))
         if not target.exists():
             if not target.parent.is_dir():
                 raise OSError(f"the folder {target.parent} does not exist")
@@ -179,39 +179,39 @@ def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: 
 
 
 class _Target(io.FileIO):
-    """A file that tells a full disk in a sentence, wherever in the writer's code it is noticed."""
+    """A file whose writes raise OutputError, wherever in the caller's code the disk is full."""
 
-    def __init__(self, path: str | Path, mode: str, told: Callable[[OSError], OutputError]) -> None:
+    def __init__(self, path: str | Path, mode: str, to_error: Callable[[OSError], OutputError]) -> None:
         super().__init__(path, mode)
-        self._told = told
+        self._to_error = to_error
 
     def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
-            raise self._told(error) from error
+            raise self._to_error(error) from error
 
 
 @contextmanager
-def _whole_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.BufferedWriter[_Target]]:
+def _atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.BufferedWriter[_Target]]:
     shown = os.fspath(path)
     raw: _Target | None = None
-    unfinished: Path | None = None
+    temporary: Path | None = None
     try:
-        with _told(what, shown):
+        with _as_output_error(what, shown):
             target = _file_target(Path(path))
-            unfinished = None if _is_passage(shown) else _sibling(target)
-            place, mode = (unfinished, "xb") if unfinished else (shown, "ab")
-            raw = _Target(place, mode, lambda error: _sentence(what, shown, error))
+            temporary = None if _is_stream(shown) else _temporary_name(target)
+            place, mode = (temporary, "xb") if temporary else (shown, "ab")
+            raw = _Target(place, mode, lambda error: _output_error(what, shown, error))
         stream = io.BufferedWriter(raw)
         yield stream
-        with _told(what, shown):
+        with _as_output_error(what, shown):
             stream.flush()
-            if unfinished:
+            if temporary:
                 os.fsync(raw.fileno())
             stream.close()
-            if unfinished:
-                os.replace(unfinished, target)
+            if temporary:
+                os.replace(temporary, target)
                 _sync_folder(target.parent)
     finally:
         # The rename has worked, or something has failed, also by Ctrl-C. Closing below the buffers keeps
@@ -219,29 +219,29 @@ def _whole_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.Buffere
         with suppress(OSError):
             if raw:
                 raw.close()
-        if unfinished:
-            unfinished.unlink(missing_ok=True)
+        if temporary:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def _told(what: str, shown: str) -> Iterator[None]:
+def _as_output_error(what: str, shown: str) -> Iterator[None]:
     try:
         yield
     except HimecatError:
         raise
     except OSError as error:
-        raise _sentence(what, shown, error) from error
+        raise _output_error(what, shown, error) from error
 
 
-def _sentence(what: str, shown: str, error: OSError) -> OutputError:
+def _output_error(what: str, shown: str, error: OSError) -> OutputError:
     return OutputError(f"{what} cannot be written to {shown}: {error.strerror or error}.")
 
 
-def _as_folder(folder: str | os.PathLike[str]) -> str:
+def _with_slash(folder: str | os.PathLike[str]) -> str:
     return os.path.join(os.fspath(folder), "")
 
 
-def _followed(path: Path) -> Path:
+def _resolve_link(path: Path) -> Path:
     """The place a link leads to, so that the link stays; raises where a path cannot exist at all."""
     with suppress(FileNotFoundError):
         path.lstat()
@@ -250,25 +250,25 @@ def _followed(path: Path) -> Path:
 
 
 def _file_target(path: Path) -> Path:
-    target = _followed(path)
+    target = _resolve_link(path)
     if target.is_dir():
         raise OSError("it is a folder, name a file in it")
-    if not target.parent.is_dir() and not _is_passage(path):
+    if not target.parent.is_dir() and not _is_stream(path):
         raise OSError(f"the folder {target.parent} does not exist")
     return target
 
 
-def _is_passage(path: str | Path) -> bool:
+def _is_stream(path: str | Path) -> bool:
     """Whether a path leads to a pipe, a device or an open file, which a rename would cut off."""
     is_open = os.path.abspath(path).startswith(_OPEN_FILES)
     return os.path.exists(path) and (is_open or not os.path.isfile(path))
 
 
-def _sibling(target: Path) -> Path:
+def _temporary_name(target: Path) -> Path:
     return target.parent / f".himecat-{secrets.token_hex(4)}.part"
 
 
-def _sync_all(folder: Path) -> None:
+def _sync_tree(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
             _sync_folder(path)
@@ -288,12 +288,12 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _move_in(unfinished: Path, target: Path) -> None:
-    aside = _sibling(target)
+def _replace_folder(temporary: Path, target: Path) -> None:
+    aside = _temporary_name(target)
     try:
         if target.exists():
             os.rename(target, aside)
-        os.rename(unfinished, target)
+        os.rename(temporary, target)
         _sync_folder(target.parent)
     finally:
         if aside.exists():

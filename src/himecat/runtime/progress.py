@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -61,7 +61,7 @@ class Stage:
             self.done += steps
             if note is not None:
                 self.note = note
-            # A worker that is asked to stop may still report after the end.
+            # A worker thread may still report after the end.
             if self._open:
                 self._display.advanced(self)
 
@@ -101,14 +101,11 @@ class Progress:
 
     def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
         stream = sys.stderr if stream is None else stream
-        self._display: _Display
         # There is no standard error where a program runs without a console.
         if quiet or stream is None:
-            self._display = _Nothing()
-        elif _is_terminal(stream):
-            self._display = _OnTerminal(stream)
+            self._display = _Display()
         else:
-            self._display = _InLines(stream)
+            self._display = _Bars(stream) if _is_terminal(stream) else _Lines(stream)
 
     @contextmanager
     def stage(self, title: str, total: int | None = None) -> Iterator[Stage]:
@@ -151,19 +148,9 @@ def silent() -> Progress:
     return Progress(quiet=True)
 
 
-class _Display(Protocol):
-    """How stages are shown; the calls for one stage never overlap, those for several may."""
+class _Display:
+    """How stages are shown: here not at all. The calls for one stage never overlap, those for several may."""
 
-    def began(self, stage: Stage) -> None: ...
-
-    def advanced(self, stage: Stage) -> None: ...
-
-    def ended(self, stage: Stage, finished: bool) -> None: ...
-
-    def say(self, sentence: str) -> None: ...
-
-
-class _Nothing:
     def began(self, stage: Stage) -> None:
         pass
 
@@ -177,8 +164,8 @@ class _Nothing:
         pass
 
 
-class _Patient:
-    """A stream that takes no offence when whoever read it is gone: the work goes on."""
+class _SafeStream:
+    """A stream that ignores a reader that is gone: the work goes on."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -196,9 +183,9 @@ class _Patient:
         return getattr(self._stream, name)
 
 
-class _InLines:
+class _Lines(_Display):
     def __init__(self, stream: TextIO) -> None:
-        self._stream = _Patient(stream)
+        self._stream = _SafeStream(stream)
         self._lock = threading.RLock()
         self._last_line: dict[Stage, float] = {}
 
@@ -216,12 +203,12 @@ class _InLines:
             steps = f"{share:.0%} ({stage.done:,} of {stage.total:,})"
         else:
             steps = f"{stage.done:,} so far"
-        self.say(f"{stage.title}: {steps} after {stage.seconds:.0f} s{_behind_comma(stage.note)}")
+        self.say(f"{stage.title}: {steps} after {stage.seconds:.0f} s{_after_comma(stage.note)}")
 
     def ended(self, stage: Stage, finished: bool) -> None:
         self._last_line.pop(stage, None)
         end = "done in" if finished else "stopped after"
-        self.say(f"{stage.title}: {end} {stage.seconds:.1f} s{_behind_comma(stage.note)}")
+        self.say(f"{stage.title}: {end} {stage.seconds:.1f} s{_after_comma(stage.note)}")
 
     def say(self, sentence: str) -> None:
         with self._lock:
@@ -229,11 +216,11 @@ class _InLines:
             self._stream.flush()
 
 
-class _OnTerminal:
+class _Bars(_Display):
     """Bars of all stages that are open at once, in one block that is closed with the last of them."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = _Patient(stream)
+        self._stream = _SafeStream(stream)
         self._lock = threading.RLock()
         self._is_standard_error = stream is sys.stderr
         self._bars: Bars | None = None
@@ -280,11 +267,11 @@ def _is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
-def _behind_comma(note: str) -> str:
+def _after_comma(note: str) -> str:
     return f", {note}" if note else ""
 
 
-def _make_bars(stream: _Patient, is_standard_error: bool) -> Bars:
+def _make_bars(stream: _SafeStream, is_standard_error: bool) -> Bars:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -309,7 +296,7 @@ def _make_bars(stream: _Patient, is_standard_error: bool) -> Bars:
         TextColumn("{task.fields[note]}", markup=False, table_column=at_least(0)),
         console=Console(file=cast(TextIO, stream), force_terminal=True),
         refresh_per_second=5,
-        # Standard output may be a file with results; only what would run through the bars is led around them.
+        # Standard output may be a file with results; standard error would run through the bars.
         redirect_stdout=False,
         redirect_stderr=is_standard_error,
     )

@@ -17,9 +17,10 @@ FloatArray = npt.NDArray[np.float32]
 _WORTH_COMPILING = 100_000_000
 # Columns of a dense matrix with which products are fastest.
 FAST_WIDTH = 32
+# Pieces that a product on several threads is cut into.
 _PIECES = 8
-# A direction this much weaker than the strongest is what rounding left.
-_NO_STRENGTH = 1e-6
+# A singular value below this share of the largest one is rounding error.
+_NEGLIGIBLE = 1e-6
 
 
 def is_large(matrix: Any, width: int, passes: int = 1) -> bool:
@@ -46,11 +47,11 @@ def product(matrix: Any, dense: FloatArray, run: Run = run_serial, *, large: boo
     """
     if not large:
         return np.asarray(matrix @ dense, dtype=np.float32)
-    from himecat.kernels.sparse_products import times, times_32
+    from himecat.kernels.sparse_products import csr_product, csr_product_32
 
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     out = np.empty((matrix.shape[0], dense.shape[1]), dtype=np.float32)
-    loop = times_32 if dense.shape[1] == FAST_WIDTH else times
+    loop = csr_product_32 if dense.shape[1] == FAST_WIDTH else csr_product
 
     def rows_from(first: int, last: int) -> Callable[[], None]:
         return lambda: loop(matrix.indptr, matrix.indices, matrix.data, dense, out, first, last)
@@ -69,47 +70,46 @@ def product(matrix: Any, dense: FloatArray, run: Run = run_serial, *, large: boo
 def truncated_svd(
     matrix: Any, rank: int, *, iterations: int, seed: int, run: Run = run_serial
 ) -> tuple[FloatArray, FloatArray]:
-    """The strongest singular values of a sparse matrix, and its right singular vectors as rows; 0 where there is none.
+    """The largest singular values of a sparse matrix and its right singular vectors as rows, by subspace iteration.
 
-    A random subspace is turned towards the strongest directions by `iterations` rounds of products with the
-    matrix and its transpose.
+    Beyond the rank of the matrix both are 0. The largest entry of every vector is positive.
 
     Examples
     --------
     >>> from scipy.sparse import csr_matrix
-    >>> values, right = truncated_svd(csr_matrix(np.diag([3.0, 2.0, 1.0]).astype(np.float32)), 2, iterations=4, seed=0)
+    >>> diagonal = csr_matrix(np.diag([3.0, 2.0, 1.0]).astype(np.float32))
+    >>> values, right = truncated_svd(diagonal, 2, iterations=4, seed=0)
     >>> values.round(3).tolist(), np.abs(right).round(3).tolist()
     ([3.0, 2.0], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """
     matrix = matrix.tocsr().astype(np.float32, copy=False)
     width = min(rank + 10, *matrix.shape)
     large = is_large(matrix, width, 2 * iterations + 2)
-    back = matrix.T.tocsr()
+    transposed = matrix.T.tocsr()
     rng = np.random.default_rng(seed)
     basis = rng.standard_normal((matrix.shape[1], width), dtype=np.float32)
     for _ in range(iterations):
-        basis = _orthogonal(product(matrix, basis, run, large=large))
-        basis = _orthogonal(product(back, basis, run, large=large))
-    basis = _orthogonal(product(matrix, basis, run, large=large))
-    small = product(back, basis, run, large=large).astype(np.float64)
-    squares, axes = np.linalg.eigh(small.T @ small)
+        basis = _orthonormal(product(matrix, basis, run, large=large))
+        basis = _orthonormal(product(transposed, basis, run, large=large))
+    basis = _orthonormal(product(matrix, basis, run, large=large))
+    projected = product(transposed, basis, run, large=large).astype(np.float64)
+    squares, axes = np.linalg.eigh(projected.T @ projected)
     values = np.sqrt(np.maximum(squares[::-1][:rank], 0.0))
-    # A direction without strength stays zero.
-    there = values > _NO_STRENGTH * max(float(values[0]), 1e-30)
-    right = small @ (axes[:, ::-1][:, :rank] * np.where(there, 1.0 / np.where(there, values, 1.0), 0.0))
+    kept = values > _NEGLIGIBLE * max(float(values[0]), 1e-30)
+    right = projected @ (axes[:, ::-1][:, :rank] * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0))
     return values.astype(np.float32), _fixed_signs(right.T)
 
 
-def _orthogonal(rows: FloatArray) -> FloatArray:
-    """Columns that span the same space at right angles; a column that adds nothing becomes zero."""
-    sizes, axes = np.linalg.eigh((rows.T @ rows).astype(np.float64))
-    kept = sizes > 1e-9 * max(float(sizes[-1]), 1e-30)
-    scaled = axes * np.where(kept, 1.0 / np.sqrt(np.where(kept, sizes, 1.0)), 0.0)
+def _orthonormal(rows: FloatArray) -> FloatArray:
+    """An orthonormal basis of the columns' span; a column that adds nothing to it becomes zero."""
+    squares, axes = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+    kept = squares > 1e-9 * max(float(squares[-1]), 1e-30)
+    scaled = axes * np.where(kept, 1.0 / np.sqrt(np.where(kept, squares, 1.0)), 0.0)
     return rows @ scaled.astype(np.float32)
 
 
 def _fixed_signs(right: FloatArray) -> FloatArray:
-    """Vectors whose largest entry is positive: nothing else tells a direction from its opposite."""
+    """Rows whose largest entry is positive: the sign of a singular vector is arbitrary."""
     largest = np.abs(right).argmax(axis=1)
     signs = np.sign(right[np.arange(len(right)), largest])
     return np.asarray(right * np.where(signs == 0, 1, signs)[:, None], dtype=np.float32)
@@ -118,7 +118,7 @@ def _fixed_signs(right: FloatArray) -> FloatArray:
 def conjugate_gradients(
     rows: Any, across: Any, target: FloatArray, penalty: float, *, iterations: int, large: bool = True
 ) -> FloatArray:
-    """A few steps towards the solution x of (across rows + penalty) x = target, for all columns at once.
+    """A few iterations towards the solution x of (across rows + penalty) x = target, for all columns at once.
 
     Parameters
     ----------
@@ -134,22 +134,22 @@ def conjugate_gradients(
     >>> conjugate_gradients(eye, eye, np.array([[2.0], [4.0]], dtype=np.float32), 1.0, iterations=3).round(3).tolist()
     [[1.0], [2.0]]
     """
-    found, left, step = np.zeros_like(target), target.copy(), target.copy()
-    size = np.square(left).sum(axis=0, dtype=np.float64)
+    solution, residual, direction = np.zeros_like(target), target.copy(), target.copy()
+    square = np.square(residual).sum(axis=0, dtype=np.float64)
     for _ in range(iterations):
-        image = product(across, product(rows, step, large=large), large=large)
+        image = product(across, product(rows, direction, large=large), large=large)
         if large:
-            from himecat.kernels.sparse_products import finish_image, move, turn
+            from himecat.kernels.sparse_products import add_penalty, next_direction, take_step
 
-            length = size / np.maximum(finish_image(image, step, np.float32(penalty)), 1e-12)
-            smaller = move(found, left, step, image, length.astype(np.float32))
-            turn(step, left, (smaller / np.maximum(size, 1e-12)).astype(np.float32))
+            alpha = square / np.maximum(add_penalty(image, direction, np.float32(penalty)), 1e-12)
+            smaller = take_step(solution, residual, direction, image, alpha.astype(np.float32))
+            next_direction(direction, residual, (smaller / np.maximum(square, 1e-12)).astype(np.float32))
         else:
-            image += np.float32(penalty) * step
-            length = size / np.maximum((step * image).sum(axis=0, dtype=np.float64), 1e-12)
-            found += length.astype(np.float32) * step
-            left -= length.astype(np.float32) * image
-            smaller = np.square(left).sum(axis=0, dtype=np.float64)
-            step = left + (smaller / np.maximum(size, 1e-12)).astype(np.float32) * step
-        size = smaller
-    return found
+            image += np.float32(penalty) * direction
+            alpha = square / np.maximum((direction * image).sum(axis=0, dtype=np.float64), 1e-12)
+            solution += alpha.astype(np.float32) * direction
+            residual -= alpha.astype(np.float32) * image
+            smaller = np.square(residual).sum(axis=0, dtype=np.float64)
+            direction = residual + (smaller / np.maximum(square, 1e-12)).astype(np.float32) * direction
+        square = smaller
+    return solution
