@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from himecat.input.corpus import Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.tokenizer import tokenize
+from himecat.input.tokenizer import UNICODE, Tokenizer
 from himecat.views.base import DocumentViews
 
 FloatArray = npt.NDArray[np.float32]
@@ -48,12 +49,13 @@ def sow(
     >>> sow(tree, views, corpus.words, {}, use_names=True)[1].tolist()
     [1.0, 0.0]
     """
+    tokenizer = vocabulary.tokenizer
     sums = np.zeros((taxonomy.n_leaves, views.dimension), dtype=np.float32)
     mass = np.zeros(taxonomy.n_leaves, dtype=np.float32)
     if use_names:
-        names = [frozenset(name_words(taxonomy.names[leaf])) for leaf in taxonomy.leaves]
+        names = [frozenset(name_words(taxonomy.names[leaf], tokenizer)) for leaf in taxonomy.leaves]
         shared = Counter(word for words in names for word in words)
-        titles = [" ".join(name_words(" ".join(taxonomy.path(leaf)))) for leaf in taxonomy.leaves]
+        titles = [" ".join(name_words(" ".join(taxonomy.path(leaf)), UNICODE)) for leaf in taxonomy.leaves]
         vectors = None if encode is None else encode(titles)
         for position, words in enumerate(names):
             weights = {word: np.log(len(names) / shared[word]) / np.log(len(names)) for word in sorted(words)}
@@ -74,7 +76,7 @@ def sow(
     return sums, mass
 
 
-def name_words(name: str) -> list[str]:
+def name_words(name: str, tokenizer: Tokenizer = UNICODE) -> list[str]:
     """The words of a category's name, however they are joined.
 
     Examples
@@ -82,8 +84,11 @@ def name_words(name: str) -> list[str]:
     >>> name_words("baby_products.Bath-care")
     ['baby', 'products', 'bath', 'care']
     """
-    parted = "".join(letter if letter.isalnum() else " " for letter in name)
-    return tokenize(parted)
+    # Vowel signs and accents are no letters of their own, and no word ends at them.
+    parted = "".join(
+        letter if letter.isalnum() or unicodedata.category(letter).startswith("M") else " " for letter in name
+    )
+    return tokenizer.words(parted)
 
 
 def _direction(
