@@ -18,8 +18,12 @@ from hypothesis import strategies as st
 from himecat import HiMeCat, read_corpus, register_tokenizer
 from himecat.errors import ModelFolderError, UsageError
 from himecat.input import tokenizer, unspaced
+from himecat.input.builder import load_corpus
+from himecat.input.check import check
+from himecat.input.documents import Fields
+from himecat.input.problems import Problems
 from himecat.input.subwords import Subwords
-from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state, tokenizer_names
+from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.input.unicode_words import tokenize
 from himecat.input.unspaced import CharacterNgrams, DictionaryWords, looks_unspaced
 
@@ -327,7 +331,8 @@ def test_rules_of_a_later_version_are_refused() -> None:
 
 
 def test_names_and_objects() -> None:
-    assert {"unicode", "ngrams", "dictionary", "subwords"} <= set(tokenizer_names())
+    for name in ("unicode", "ngrams", "dictionary", "subwords"):
+        assert get_tokenizer(name).name == name
     given_object = CharacterNgrams()
     assert get_tokenizer(given_object) is given_object
     assert isinstance(given_object, Tokenizer)
@@ -344,6 +349,17 @@ def test_a_corpus_read_with_another_tokenizer_is_refused() -> None:
     corpus = read_corpus(["a hen", "a fox"], tokenizer="ngrams")
     with pytest.raises(UsageError, match="read with the tokenizer 'ngrams': say tokenizer='ngrams'"):
         HiMeCat({"x": None, "y": None}).fit(corpus, ["x", "y"])
+
+
+@pytest.mark.parametrize("language", CORPORA)
+def test_check_and_fit_say_that_documents_look_unspaced(language: str) -> None:
+    documents, _, _ = split(language)
+    said = "look like a script without spaces: take a tokenizer"
+    assert said in str(list(check(documents * 2).problems))
+    assert said not in str(list(check(documents * 2, tokenizer="ngrams").problems))
+    problems = Problems()
+    load_corpus(documents * 2, Fields(), problems=problems)
+    assert said in str(list(problems))
 
 
 def test_looks_unspaced() -> None:

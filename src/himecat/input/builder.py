@@ -20,6 +20,7 @@ from himecat.input.problems import Problems, Severity
 from himecat.input.records import Source
 from himecat.input.rows import GrowingRows, KnownRows
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
+from himecat.input.unspaced import looks_unspaced
 from himecat.input.vocabulary import FIRST_COMPILED, WordNumbers, WordRows
 from himecat.runtime.progress import Progress
 
@@ -211,6 +212,7 @@ def load_corpus(
     labels: dict[int, object] = {}
     places: list[str] = []
     skipped: list[int] = []
+    is_first = True
     with ExitStack() as saving:
         words = saving.enter_context(WordRows(numbers, max_tokens, threads))
         columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
@@ -228,6 +230,13 @@ def load_corpus(
             for kind, rows in metadata.items():
                 rows.extend([document.metadata.get(kind, ()) for document in usable])
             columns.extend(usable)
+            if is_first and splitter.name == UNICODE.name and looks_unspaced(one.text for one in usable):
+                problems.warning(
+                    "",
+                    "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
+                    "'dictionary' (--tokenizer ngrams).",
+                )
+            is_first = False
         # Before the columns are computed, which may take minutes.
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()

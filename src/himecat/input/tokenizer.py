@@ -79,17 +79,6 @@ def register_tokenizer(kind: type[Tokenizer]) -> type[Tokenizer]:
     return kind
 
 
-def tokenizer_names() -> list[str]:
-    """The names of all tokenizers.
-
-    Examples
-    --------
-    >>> {"unicode", "ngrams", "dictionary", "subwords"} <= set(tokenizer_names())
-    True
-    """
-    return list(_KINDS)
-
-
 def get_tokenizer(given: str | Tokenizer) -> Tokenizer:
     """The tokenizer of a name, or the object itself.
 

@@ -51,7 +51,7 @@ class CharacterNgrams:
     Examples
     --------
     >>> CharacterNgrams().words("The 自転車 of ทางจักรยาน")
-    ['the', '自転', '転車', 'of', 'ทางจั', 'งจัก', 'จักร', 'กรย', 'รยา', 'ยาน']
+    ['the', '自転', '転車', 'of', 'ทางจั', 'งจัก', 'จักร', 'กรยา', 'รยาน']
     """
 
     name = "ngrams"
