@@ -102,8 +102,8 @@ def fill_cache(folder: str, encoder: str) -> float:
     from himecat.input.builder import load_corpus
     from himecat.input.dataset import open_dataset
     from himecat.input.documents import Fields
-    from himecat.views.encoder import open_encoder
     from himecat.views.encoder_cache import EncoderReader
+    from himecat.views.text_encoder import open_encoder
 
     load_corpus(open_dataset(folder).documents, Fields(), readers=[EncoderReader(open_encoder(encoder))])
     return time.process_time()

@@ -16,16 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError
-from himecat.input import builder, documents
-from himecat.input import unicode_words as tokenizer
+from himecat.input import builder, documents, tokenizer
 from himecat.input import vocabulary as word_numbers
 from himecat.input.builder import load_corpus
 from himecat.input.columns import ColumnReader, ComputedColumn
 from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.vocabulary import WordNumbers, WordRows
-from himecat.views.encoder import TextEncoder
 from himecat.views.encoder_cache import EncoderReader
+from himecat.views.text_encoder import TextEncoder
 
 FIELDS = Fields(metadata=("tags", "people"))
 PLAIN = [

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pytest
 
 from himecat import HiMeCat
-from himecat.classifier.calibration import TYPICAL_SHARPNESS
-from himecat.classifier.fit import FusedClassifier
+from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE
+from himecat.classifier.fit import DefaultClassifier
 from himecat.errors import ModelFolderError, OutputError
 from himecat.model_folder.layout import VERSION
 from himecat.model_folder.reader import read_model
@@ -151,16 +151,16 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     for later in (second, newest):
         assert (later.settings_.space, later.settings_.classifier) == ("spectral", "mixture")
         assert later.history_ == []
-        assert isinstance(later.classifier_, FusedClassifier)
+        assert isinstance(later.classifier_, DefaultClassifier)
         assert later.classifier_.scorer.text_weights.size > 0
-        assert later.classifier_.calibration.sharpness != TYPICAL_SHARPNESS
+        assert later.classifier_.calibration.inverse_temperature != DEFAULT_INVERSE_TEMPERATURE
     assert first.settings_.topics == second.settings_.topics == 0
-    assert second.classifier_.views.topics is None
-    assert second.classifier_.calibration.bias == second.classifier_.calibration.surest == ()
+    assert "topics" not in second.classifier_.views.centres
+    assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
     assert newest.settings_.topics > 0
-    assert newest.classifier_.views.topics.size > 0
+    assert newest.classifier_.views["topics"].vectors.size > 0
     assert any(newest.classifier_.calibration.bias)
-    assert len(newest.classifier_.calibration.surest) == 3
+    assert len(newest.classifier_.calibration.paths) == 3
 
 
 def test_every_version_of_the_format_has_a_kept_model() -> None:
@@ -292,7 +292,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "no settings": (lambda d, a: d.pop("settings"), "'settings' is missing"),
     "a tokenizer from the future": (
         lambda d, a: d.update(tokenizer="words-9"),
-        "does not have the tokenizer rules 'words-9'",
+        "needs the tokenizer 'words-9'",
     ),
     "unknown classifier": (
         lambda d, a: d["classifiers"][0].update(name="oracle"),
@@ -342,14 +342,14 @@ FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
     "biases of nothing": (lambda d, a: d["fused"].update(bias=None), "does not fit"),
     "a confidence less": (
         lambda d, a: cut(d["fused"], "surest"),
-        "'surest' should hold a slope and an offset for each of 3 levels",
+        "'paths' should hold a slope and an offset for each of 3 levels",
     ),
     "an odd confidence": (lambda d, a: d["fused"]["surest"].__setitem__(0, [1.0]), "does not fit"),
     "no topics beside their centre": (lambda d, a: a.pop("fused/topics"), "topic"),
-    "topics without their centre": (lambda d, a: a.pop("fused/topic_centre"), "'fused/"),
+    "topics without their centre": (lambda d, a: a.pop("fused/topic_centre"), "topic_centre"),
     "fewer topics": (
         lambda d, a: a.update({"fused/topics": a["fused/topics"][:, :-1]}),
-        "'fused/topics' should hold",
+        "'topics/centre' should hold",
     ),
     "an unknown type": (lambda d, a: d["fused"]["trust"].update(venue=1.0), "trust/venue"),
     "trust that is a word": (lambda d, a: d["fused"]["trust"].update(by="much"), "does not fit"),
@@ -365,7 +365,7 @@ FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
     **{
         f"shorter {name}": (
             lambda d, a, name=name: a.update({f"fused/{name}": a[f"fused/{name}"][:-1]}),  # type: ignore[misc]
-            f"'fused/{name}' should hold",
+            "does not fit",
         )
         for name in (
             "word_weights",

@@ -26,7 +26,7 @@ from himecat.compare.systems.tfidf_svm import TfidfSvm
 from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.input.dataset import open_dataset
 from himecat.runtime.progress import Progress
-from himecat.views.encoder import TextEncoder
+from himecat.views.text_encoder import TextEncoder
 
 evaluate = importlib.import_module("himecat.compare.protocol.evaluate")
 

@@ -111,7 +111,7 @@ def test_slopes_are_those_of_the_losses(losses: list[tuple[object, Vector]]) -> 
     leaves = rng.integers(5, size=80)
     scores = rng.normal(size=(80, 5)) + 2 * np.eye(5)[leaves]
     found = calibration.calibrate(tree, scores, leaves)
-    calibration.settle_surest(tree, found, scores, leaves, np.ones(80))
+    calibration.calibrate_paths(tree, found, scores, leaves, np.ones(80))
     assert len(losses) == 2 + 2 + 2
     for loss, start in losses:
         for point in (start, start + rng.normal(size=len(start)) * 0.3):
@@ -131,7 +131,7 @@ def test_exponents_and_slips_are_those_of_a_slow_search() -> None:
         choices.append(
             (1.0, logs, int(rng.choice(len(logs), p=np.exp(0.5 * logs) / np.exp(0.5 * logs).sum())))
         )
-    exponent, slips = calibration._believed(choices)
+    exponent, slips = calibration.fit_level(choices)
 
     def loss(point: Vector) -> float:
         steep, share = np.exp(point[0]), expit(point[1])

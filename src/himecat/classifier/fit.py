@@ -1,35 +1,48 @@
-"""The default classifier: a mixture over the sphere and two self-trained linear classifiers, added and calibrated."""
+"""The default method: from documents, a tree and a few labels to a fitted classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration
-from himecat.classifier.cross_validation import folds, learn_from_held_out, wants_frequencies
-from himecat.classifier.scorer import FusedSettings, Scorer, Start, fit_scorer, start_from
+from himecat.classifier.calibration import Calibration, uncalibrated
+from himecat.classifier.cross_validation import cross_validate, make_folds, prior_is_estimated
+from himecat.classifier.name_seeds import name_seeds
+from himecat.classifier.protocol import Fitted
+from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
+from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.validate import Material
+from himecat.methods import Default
+from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
-from himecat.views.base import DocumentViews, Seen
+from himecat.views.base import State, View
+from himecat.views.combined import DocumentVectors, Views, learn_views
+from himecat.views.matrices import FloatArray, check_shapes, term_counts, unit
+from himecat.views.metadata import MetadataView
+from himecat.views.space import JointSpace
+from himecat.views.topics import TopicsView
+from himecat.views.words import WordsView
 
-FloatArray = npt.NDArray[np.float32]
-
+# Random streams, one for each step.
+_VIEWS, _CLASSIFIER = 1, 3
 _BATCH = 2048
 
 
 @dataclass(frozen=True)
-class FusedClassifier:
+class DefaultClassifier:
     """A fitted default classifier.
 
     Attributes
     ----------
     taxonomy : Taxonomy
         The tree.
-    views : DocumentViews
+    views : Views
         How documents are seen.
     scorer : Scorer
         How the leaves are scored.
@@ -37,90 +50,242 @@ class FusedClassifier:
         How scores become probabilities.
     """
 
+    name: ClassVar[str] = "default"
+
     taxonomy: Taxonomy
-    views: DocumentViews
+    views: Views
     scorer: Scorer
     calibration: Calibration
 
-    def place(self, corpus: Corpus, *, threads: int = 1) -> FloatArray:
-        """Probability of every leaf, one row per document."""
+    @property
+    def word_weights(self) -> FloatArray | None:
+        """How much each word counts."""
+        found: FloatArray = self.views["words"].weights
+        return found
+
+    def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
+        """Probability of every leaf, one row per document; rows sum to 1."""
         starts = range(0, len(corpus), _BATCH)
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                seen = self.views.see(corpus.between(start, start + _BATCH), batches=len(starts))
-                return self.calibration.probabilities(self.taxonomy, self.scorer.scores(seen))
+                vectors = self.views.see(corpus.between(start, start + _BATCH), n_batches=len(starts))
+                return self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
 
             return job
 
         parts = run_parallel([batch_job(start) for start in starts], threads)
         return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
 
+    def directions(self, corpus: Corpus) -> FloatArray:
+        """Unit vectors of documents among those of words and labels: the words' part of their directions."""
+        return unit(self.views.see(corpus).smoothed[:, self.views.part("words")])
 
-def fit_fused(
-    taxonomy: Taxonomy,
-    views: DocumentViews,
-    seen: Seen,
-    supervision: Supervision,
-    seeds: tuple[FloatArray, FloatArray],
-    settings: FusedSettings,
+    def state(self) -> State:
+        """The states of the views, the scorer and the calibration; the vectors of the words are the space's."""
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        settings: dict[str, Any] = {"calibration": self.calibration.state()}
+        for name, part in (("views", self.views), ("scorer", self.scorer)):
+            settings[name], own = part.state()
+            arrays.update({f"{name}/{key}": value for key, value in own.items()})
+        del arrays["views/words/vectors"]
+        return settings, arrays
+
+    @classmethod
+    def from_state(
+        cls, space: JointSpace, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Rebuild a fitted classifier."""
+
+        def own(part: str) -> dict[str, npt.NDArray[Any]]:
+            return {key[len(part) :]: value for key, value in arrays.items() if key.startswith(part)}
+
+        views = Views.from_state(settings["views"], own("views/") | {"words/vectors": space.words})
+        scorer = Scorer.from_state(settings["scorer"], own("scorer/"))
+        calibration = Calibration.from_state(space.taxonomy, settings["calibration"])
+        expected: dict[str, tuple[npt.NDArray[Any], tuple[int, ...]]] = {}
+        for kind, one in views["metadata"].types.items():
+            expected[f"metadata/{kind}/rows"] = (one.rows, (len(space.values[kind]),))
+            expected[f"metadata/{kind}/sums"] = (one.sums, (len(one.sums), views.dimension))
+        if "topics" in settings["views"]:
+            expected["topics/idf"] = (views["topics"].idf, (len(space.words),))
+        check_shapes(expected)
+        scorer.check(space.taxonomy, views)
+        return cls(space.taxonomy, views, scorer, calibration)
+
+
+def fit_default(
+    material: Material,
+    method: Default,
     *,
+    views: Sequence[View] = (),
+    ignore_metadata: Collection[str] = (),
     seed: int = 0,
     threads: int = 1,
-    advance: Callable[[int], None] | None = None,
-) -> FusedClassifier:
-    """Train the classifier, and learn its calibration from labelled documents held out in turn.
+    progress: Progress,
+    space: JointSpace | None = None,
+) -> Fitted:
+    """Fit the default method.
+
+    Parameters
+    ----------
+    views : sequence of View
+        Views beside words, topics and metadata.
+    ignore_metadata : collection of str
+        Metadata types to leave out.
+    space : JointSpace, optional
+        A space learned elsewhere, whose word vectors are used.
+    """
+    corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
+    kinds = used_metadata(corpus, ignore_metadata) if method.use_metadata else []
+    words = WordsView(
+        method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
+    )
+    topics = [TopicsView(method.topics)] if method.topics else []
+    chosen = [words, *topics, *views, MetadataView(kinds, method.learn_trust)]
+    with progress.stage("Learning the space", total=1) as stage:
+        # Sums are taken in the same order for any number of threads.
+        with one_blas_thread():
+            learned, vectors = learn_views(
+                chosen, corpus, seed=random_stream(seed, _VIEWS), run=lambda jobs: run_parallel(jobs, threads)
+            )
+        release_memory()
+        weights = learned["metadata"].weights
+        shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())
+        stage.advance(1, note=f"metadata weights: {shown}" if shown else None)
+    seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
+    own_seed = random_stream(seed, _CLASSIFIER)
+    fits = count_fits(taxonomy, supervision, len(corpus), method, own_seed)
+    with progress.stage("Placing the documents", total=fits) as stage:
+        classifier = fit_classifier(
+            taxonomy,
+            learned,
+            vectors,
+            supervision,
+            seeds,
+            method,
+            seed=own_seed,
+            threads=threads,
+            advance=stage.advance,
+        )
+    if space is None:
+        space = _spectral_space(material, classifier, vectors)
+    release_memory()
+    return Fitted(space, classifier)
+
+
+def used_metadata(corpus: Corpus, ignored: Collection[str]) -> list[str]:
+    """The metadata types of a corpus without those to ignore.
 
     Examples
     --------
     >>> from himecat import read_corpus
-    >>> from himecat.views.base import learn_views
+    >>> used_metadata(read_corpus([{"text": "a", "by": "x", "year": "1"}], metadata=["by", "year"]), ["year"])
+    ['by']
+    """
+    for kind in ignored:
+        if kind not in corpus.metadata:
+            raise UsageError(f"ignore_metadata names {kind!r}, which is not among the metadata fields.")
+    return [kind for kind in corpus.metadata if kind not in ignored]
+
+
+def random_stream(seed: int, step: int) -> int:
+    """The seed of one step of a fit, independent of those of the others.
+
+    Examples
+    --------
+    >>> random_stream(0, 1) != random_stream(0, 2)
+    True
+    """
+    return int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
+
+
+def fit_classifier(
+    taxonomy: Taxonomy,
+    views: Views,
+    vectors: DocumentVectors,
+    supervision: Supervision,
+    seeds: Seeds,
+    method: Default,
+    *,
+    seed: int = 0,
+    threads: int = 1,
+    advance: Callable[[int], None] | None = None,
+) -> DefaultClassifier:
+    """Train the classifier; its calibration and the label prior are learned by cross-validation.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
     >>> corpus = read_corpus(["red fox den", "red fox", "old car wheel", "old car"])
-    >>> views, seen = learn_views(corpus, [], dimension=3, contexts=9, weigh_words=True, learned_trust=True,
-    ...                           seed=0)
+    >>> views, vectors = learn_views([WordsView(dimension=3), MetadataView()], corpus)
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> few = Supervision(np.array([0, 2]), np.array([1, 2]))
     >>> none = np.zeros((2, 3), np.float32), np.zeros(2, np.float32)
-    >>> model = fit_fused(tree, views, seen, few, none, FusedSettings())
-    >>> model.place(corpus).argmax(axis=1).tolist()
+    >>> model = fit_classifier(tree, views, vectors, few, none, Default())
+    >>> model.leaf_probabilities(corpus).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    held_out = folds(taxonomy, supervision, len(seen.text), seed) if settings.calibrated else []
-    log_prior = None
-    calibration = Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * max(1, taxonomy.depth))
-    if held_out:
-        calibration, log_prior = learn_from_held_out(
-            taxonomy, seen, supervision, seeds, settings, held_out, seed, threads, advance
+    folds = make_folds(taxonomy, supervision, len(vectors), seed) if method.calibrate else []
+    calibration, log_prior = uncalibrated(taxonomy), None
+    if folds:
+        calibration, log_prior = cross_validate(
+            taxonomy, vectors, supervision, seeds, method, folds, seed, threads, advance
         )
         release_memory()
-
-    def place_all() -> Start:
-        own = not held_out and settings.learn_prior
-        return start_from(taxonomy, seen, supervision, seeds, settings, learn_prior=own, log_prior=log_prior)
-
     # One product of matrices after the other, in the same order for any number of threads.
     with one_blas_thread():
-        start = run_parallel([place_all], 1)[0]
-        if log_prior is None and not settings.learn_prior:
-            log_prior = start.mixture.log_prior
-        scorer = fit_scorer(seen, start, settings, seed, log_prior, threads=threads)
+        scorer = fit_scorer(
+            taxonomy,
+            vectors,
+            supervision,
+            seeds,
+            method,
+            seed=seed,
+            learn_prior=method.learn_prior and not folds,
+            log_prior=log_prior,
+            threads=threads,
+        )
     if advance is not None:
         advance(1)
-    return FusedClassifier(taxonomy, views, scorer, calibration)
+    return DefaultClassifier(taxonomy, views, scorer, calibration)
 
 
 def count_fits(
-    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, settings: FusedSettings, seed: int = 0
+    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, method: Default, seed: int = 0
 ) -> int:
     """How often the classifier is trained in all.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> count_fits(tree, Supervision(np.array([0, 2]), np.array([1, 2])), 4, FusedSettings())
+    >>> count_fits(tree, Supervision(np.array([0, 2]), np.array([1, 2])), 4, Default())
     1
     """
-    held_out = folds(taxonomy, supervision, n_documents, seed) if settings.calibrated else []
-    # Frequencies need one fit with all labels, and one with each half of them.
-    estimated = held_out and wants_frequencies(taxonomy, supervision, n_documents, settings)
-    return 1 + len(held_out) + (3 if estimated else 0)
+    folds = make_folds(taxonomy, supervision, n_documents, seed) if method.calibrate else []
+    # The label prior needs one fit with all labels, and one with each half of them.
+    estimated = folds and prior_is_estimated(taxonomy, supervision, n_documents, method)
+    return 1 + len(folds) + (3 if estimated else 0)
+
+
+def _spectral_space(
+    material: Material, classifier: DefaultClassifier, vectors: DocumentVectors
+) -> JointSpace:
+    """The directions of labels, words, metadata values and documents as one space."""
+    taxonomy, corpus, views = material.taxonomy, material.corpus, classifier.views
+    part = views.part("words")
+    leaves = unit(classifier.scorer.directions[:, part])
+    values = {}
+    for kind in views["metadata"].types:
+        column = corpus.metadata[kind]
+        carried = term_counts(column.values, len(column.vocabulary))
+        values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
+    return JointSpace(
+        taxonomy=taxonomy,
+        labels=unit(taxonomy.leaf_membership.astype(np.float32) @ leaves),
+        words=views["words"].vectors,
+        documents=unit(vectors.smoothed[:, part]),
+        metadata=values,
+        vocabulary=corpus.words,
+        values={kind: corpus.metadata[kind].vocabulary for kind in values},
+    )

@@ -1,4 +1,4 @@
-"""How frequent each leaf is among the documents that nobody labelled."""
+"""The label prior: how frequent each leaf is among the unlabelled documents."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ import numpy.typing as npt
 from himecat.classifier.mixture import softmax
 
 _ROUNDS = 50
-# Mass spread evenly over the leaves, as a share of the documents' own: no leaf is impossible.
-_EVEN_SHARE = 0.1
+# Mass of a uniform prior, as a share of the documents' own: no leaf is impossible.
+_UNIFORM_SHARE = 0.1
 
 
-def log_frequencies(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
-    """Logarithms of the frequencies under which the documents are most probable; their mean is 0.
+def estimate_log_prior(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
+    """Logarithms of the label prior under which the documents are most probable, by EM; their mean is 0.
 
     Parameters
     ----------
     logits : array
-        Calibrated log-odds of the leaves, one row per unlabelled document, right for a collection in which all
-        leaves are equally frequent.
+        Calibrated logits of the leaves under a uniform prior, one row per unlabelled document.
 
     Examples
     --------
-    >>> sure = np.repeat(9 * np.eye(2), [300, 100], axis=0)
-    >>> found = log_frequencies(sure)
+    >>> found = estimate_log_prior(np.repeat(9 * np.eye(2), [300, 100], axis=0))
     >>> bool(0.9 < found[0] - found[1] < np.log(3))
     True
     """
@@ -34,32 +32,31 @@ def log_frequencies(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]
     odds = softmax(logits)
     share = np.full(n_leaves, 1.0 / n_leaves, dtype=np.float32)
     for _ in range(_ROUNDS):
-        # Each document's odds times the frequencies, scaled to a sum of 1 and added up.
-        mass = share * ((1.0 / np.maximum(odds @ share, 1e-30)) @ odds) + _EVEN_SHARE * n / n_leaves
+        mass = share * ((1.0 / np.maximum(odds @ share, 1e-30)) @ odds) + _UNIFORM_SHARE * n / n_leaves
         share = (mass / mass.sum()).astype(np.float32)
     found = np.log(share)
     return np.asarray(found - found.mean(), dtype=np.float32)
 
 
-def believed(
+def shrink_log_prior(
     found: npt.NDArray[np.float32], one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """What is to be believed of estimated log-frequencies, given those from either half of the labels.
+    """Shrink an estimated log-prior towards uniform, given the estimates from either half of the labels.
 
-    Mistakes of the two halves come from different documents. What they have in common is how far the leaves
-    truly vary; the estimate varies more, and is drawn together to that.
+    The errors of the two halves are independent, so their covariance is the true variance of the log-prior; the
+    estimate is scaled down to it.
 
     Parameters
     ----------
     found, one, other : arrays
-        Log-frequencies with a mean of 0: estimated with all labels, and with each half of them.
+        Log-priors with a mean of 0: estimated with all labels, and with each half of them.
 
     Examples
     --------
     >>> skew = np.array([0.9, 0.1, -1.0], dtype=np.float32)
-    >>> bool(np.allclose(believed(skew, skew, skew), skew))
+    >>> bool(np.allclose(shrink_log_prior(skew, skew, skew), skew))
     True
-    >>> bool(believed(skew, skew, -skew).any())
+    >>> bool(shrink_log_prior(skew, skew, -skew).any())
     False
     """
     if not found.any():

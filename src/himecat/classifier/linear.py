@@ -1,4 +1,4 @@
-"""Linear classifiers that learn from probable labels, each document judged by those that did not learn from it."""
+"""Ridge classifiers on soft labels, and their out-of-fold scores (cross-fitting)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from himecat.runtime.threads import Run, run_serial
 FloatArray = npt.NDArray[np.float32]
 
 _ITERATIONS = 8
-# Loops loaded for one classifier serve the others of the same fit too, which are at least so many.
+# Loops compiled for one classifier serve the others of the same fit, which are at least so many.
 _CALLS = 6
-# A row that belongs to a group with less than this probability helps to tell none of its categories apart.
+# Rows that belong to a group with less than this probability do not train its categories.
 _CANDIDATE = 0.01
 
 
@@ -35,8 +35,8 @@ def ridge(
     Parameters
     ----------
     groups : sequence of arrays, optional
-        For very many categories, which ones stand together. Sparse rows are then first told which group they are
-        in, and the categories of a group apart by those rows alone that may belong to it.
+        For very many categories, which ones belong together. On sparse rows the groups are then learned from all
+        rows, and the categories of a group from the rows that may belong to it.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def ridge(
 
 
 class _Piece(NamedTuple):
-    """The weights of a few categories: those of the columns that count, and what all columns have in common."""
+    """The weights of a few categories: those of the columns with entries, and those that their group shares."""
 
     chosen: npt.NDArray[np.int64]
     used: npt.NDArray[np.int64]
@@ -61,12 +61,12 @@ class _Piece(NamedTuple):
 
     @property
     def place(self) -> slice | npt.NDArray[np.int64]:
-        """The categories; those next to each other as a slice, with which they are copied several times faster."""
+        """The categories; neighbours as a slice, which is copied several times faster."""
         first, last = int(self.chosen[0]), int(self.chosen[-1]) + 1
         return slice(first, last) if np.array_equal(self.chosen, np.arange(first, last)) else self.chosen
 
-    def whole(self, n_columns: int) -> FloatArray:
-        """All columns; categories may be filled up with others."""
+    def dense(self, n_columns: int) -> FloatArray:
+        """The weights of all columns; categories may be padded."""
         width = self.solved.shape[1]
         if self.shared is None:
             found = np.zeros((n_columns, width), dtype=np.float32)
@@ -94,7 +94,7 @@ def _is_large(rows: Any, targets: FloatArray) -> bool:
 def _pieces(
     rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, groups: Groups, large: bool
 ) -> Iterator[_Piece]:
-    """The weights of a few categories at a time: however many there are, little memory is needed."""
+    """The weights of a few categories at a time, so that memory does not grow with their number."""
     everything = np.arange(targets.shape[1])
     if not issparse(rows):
         yield _Piece(
@@ -105,18 +105,18 @@ def _pieces(
         for first, used, solved in _solved(rows, targets, weights, penalty, large):
             yield _Piece(everything[first : first + FAST_WIDTH], used, solved, None)
         return
-    # A category's weights are those of its group and those that tell it from the others of the group.
+    # A category's weights are those of its group plus those against the others of the group.
     of_group = np.stack([targets[:, group].sum(axis=1) for group in groups], axis=1)
     between = np.zeros((len(groups), rows.shape[1]), dtype=np.float32)
     for first, used, solved in _solved(rows, of_group, weights, penalty, large):
         last = min(first + FAST_WIDTH, len(groups))
         between[first:last, used] = solved[:, : last - first].T
     for number, group in enumerate(groups):
-        # In a group of one there is nothing to tell apart: to keep up with the others, its own weights count twice.
+        # A group of one has no others: its own weights count twice, to be on the same scale.
         candidates = np.flatnonzero(of_group[:, number] > _CANDIDATE) if len(group) > 1 else group[:0]
         if not len(candidates):
-            nothing = np.zeros((0, len(group)), dtype=np.float32)
-            yield _Piece(group, group[:0], nothing, 2 * between[number])
+            empty = np.zeros((0, len(group)), dtype=np.float32)
+            yield _Piece(group, group[:0], empty, 2 * between[number])
             continue
         own = targets[np.ix_(candidates, group)]
         for first, used, solved in _solved(rows[candidates], own, weights[candidates], penalty, large):
@@ -135,14 +135,14 @@ def _solved(
 ) -> Iterator[tuple[int, npt.NDArray[np.int64], FloatArray]]:
     """The first of a few categories, the columns that have entries, and the weights of these."""
     mean = (weights @ targets) / float(weights.sum())
-    # A column without an entry needs no weight, and there are many: most metadata values are rare.
+    # Many columns have no entry: most metadata values are rare.
     used = np.flatnonzero(np.bincount(rows.indices, minlength=rows.shape[1]))
     narrow = rows if len(used) == rows.shape[1] else rows[:, used].tocsr()
     across = (diags(weights) @ narrow).T.tocsr().astype(np.float32)
     for first in range(0, targets.shape[1], FAST_WIDTH):
         chosen = slice(first, first + FAST_WIDTH)
         width = targets[:, chosen].shape[1]
-        # Columns of zeros fill the last ones up, and stay zeros.
+        # The last columns are padded with zeros, which stay zeros.
         centred = np.zeros((len(targets), FAST_WIDTH if large else width), dtype=np.float32)
         np.subtract(targets[:, chosen], mean[chosen], out=centred[:, :width])
         target = product(across, centred, large=large)
@@ -153,15 +153,15 @@ def _solved(
         )
 
 
-class Judged(NamedTuple):
-    """What classifiers say of documents they did not learn from.
+class OutOfFold(NamedTuple):
+    """Scores of documents by classifiers that were not trained on them.
 
     Attributes
     ----------
     scores : array of shape (documents, categories)
         The documents' scores.
     weights : array of shape (columns, categories)
-        The mean of the classifiers' weights, which judges new documents; empty where it was not wanted.
+        The mean of the classifiers' weights, for new documents; empty where it was not wanted.
     """
 
     scores: FloatArray
@@ -172,27 +172,27 @@ def cross_fit(
     views: Sequence[Any],
     targets: FloatArray,
     weights: FloatArray,
-    parts: npt.NDArray[np.integer],
+    folds: npt.NDArray[np.integer],
     penalty: float,
     run: Run = run_serial,
     groups: Groups = (),
     *,
     want_weights: bool = True,
-) -> list[Judged]:
-    """Score every document by classifiers that did not see its own probable label.
+) -> list[OutOfFold]:
+    """Score every document by classifiers that were not trained on its own soft label.
 
     Parameters
     ----------
     views : sequence
-        The documents as rows of a dense or sparse matrix, once for each way to see them.
-    parts : array
-        The part each document is in; -1 for those whose label is known, which every classifier learns from.
+        The documents as rows of dense or sparse matrices; each gets classifiers of its own.
+    folds : array
+        The fold of each document; -1 for those whose label is known, which every classifier is trained on.
     run : callable
-        Runs the jobs, one for each view and part, and gives their results in order.
+        Runs the jobs, one for each view and fold, and gives their results in order.
     groups : sequence of arrays, optional
-        For very many categories, which ones stand together; see `ridge`.
+        For very many categories, which ones belong together; see `ridge`.
     want_weights : bool
-        Whether new documents are to be judged later.
+        Whether new documents are to be scored later.
 
     Examples
     --------
@@ -202,21 +202,21 @@ def cross_fit(
     >>> found.scores.argmax(axis=1).tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
     """
-    n_parts = int(parts.max(initial=0)) + 1
-    known = np.flatnonzero(parts < 0)
-    away = [np.flatnonzero(parts == part) for part in range(n_parts)]
+    n_folds = int(folds.max(initial=0)) + 1
+    known = np.flatnonzero(folds < 0)
+    own_rows = [np.flatnonzero(folds == fold) for fold in range(n_folds)]
 
-    def job_of(rows: Any, part: int) -> Callable[[], tuple[FloatArray, list[_Piece]]]:
+    def job_of(rows: Any, fold: int) -> Callable[[], tuple[FloatArray, list[_Piece]]]:
         def job() -> tuple[FloatArray, list[_Piece]]:
             # Where there is no other document, its own label is all there is to learn from.
-            rest = np.flatnonzero(parts != part) if len(away[part]) < len(parts) else away[part]
-            judged = rows[np.concatenate([away[part], known])]
+            rest = np.flatnonzero(folds != fold) if len(own_rows[fold]) < len(folds) else own_rows[fold]
+            held_out = rows[np.concatenate([own_rows[fold], known])]
             given = (rows[rest], targets[rest], weights[rest], penalty)
-            scores = np.empty((judged.shape[0], targets.shape[1]), dtype=np.float32)
+            scores = np.empty((held_out.shape[0], targets.shape[1]), dtype=np.float32)
             large, kept = _is_large(rows, targets), []
             for piece in _pieces(*given, groups, large):
-                whole = piece.whole(rows.shape[1])
-                of_few = product(judged, whole, large=large) if issparse(rows) else judged @ whole
+                dense = piece.dense(rows.shape[1])
+                of_few = product(held_out, dense, large=large) if issparse(rows) else held_out @ dense
                 scores[:, piece.place] = of_few[:, : len(piece.chosen)]
                 if want_weights:
                     kept.append(piece)
@@ -224,23 +224,23 @@ def cross_fit(
 
         return job
 
-    jobs = [job_of(rows, part) for rows in views for part in range(n_parts)]
-    results: list[Judged] = []
-    # One result after the other, so that those of jobs run one by one need not be kept.
+    jobs = [job_of(rows, fold) for rows in views for fold in range(n_folds)]
+    results: list[OutOfFold] = []
+    # One result after the other: a serial run keeps only one of them in memory.
     done = iter(run(jobs))
     for number in range(len(jobs)):
         scores, pieces = next(done)
-        view, part = divmod(number, n_parts)
-        if part == 0:
+        view, fold = divmod(number, n_folds)
+        if fold == 0:
             n_columns = views[view].shape[1] if want_weights else 0
             results.append(
-                Judged(np.zeros_like(targets), np.zeros((n_columns, targets.shape[1]), dtype=np.float32))
+                OutOfFold(np.zeros_like(targets), np.zeros((n_columns, targets.shape[1]), dtype=np.float32))
             )
         if want_weights:
             for piece in pieces:
-                piece.add_to(results[-1].weights, 1.0 / n_parts)
+                piece.add_to(results[-1].weights, 1.0 / n_folds)
         del pieces
-        own = away[part]
+        own = own_rows[fold]
         results[-1].scores[own] = scores[: len(own)]
-        results[-1].scores[known] += scores[len(own) :] / np.float32(n_parts)
+        results[-1].scores[known] += scores[len(own) :] / np.float32(n_folds)
     return results

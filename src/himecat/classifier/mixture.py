@@ -1,4 +1,4 @@
-"""A mixture of von Mises-Fisher distributions, one per leaf, held in place by what is known of each leaf."""
+"""A mixture of von Mises-Fisher distributions, one per leaf, seeded by what is known of each leaf."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.views.base import unit
+from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float32]
 
 # All documents placed at a leaf together weigh as much in its direction as this many labelled ones.
 _PLACED_WEIGHT = 4.0
-# Mass spread evenly over the leaves when their frequencies are learned, as a share of the documents' own.
-_EVEN_SHARE = 0.3
+# Mass of a uniform prior when the label prior is learned, as a share of the documents' own.
+_UNIFORM_SHARE = 0.3
 
 
 def softmax(scores: npt.NDArray[np.floating]) -> FloatArray:
@@ -32,7 +32,7 @@ def softmax(scores: npt.NDArray[np.floating]) -> FloatArray:
 
 
 def softmax_in_place(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What `softmax` gives, in the place of the scores: documents x leaves are large.
+    """What `softmax` gives, written over the scores: documents x leaves are large.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class Anchors:
         """Rows of the documents whose leaf is known."""
         return np.asarray(self.rows[self.allowed.sum(axis=1) == 1])
 
-    def hold(self, posterior: FloatArray) -> None:
-        """Put the labelled documents back where they are known to be."""
+    def clamp(self, posterior: FloatArray) -> None:
+        """Set the posterior of the labelled documents to zero at the leaves they cannot belong to."""
         if len(self.rows):
             kept = np.where(self.allowed, np.maximum(posterior[self.rows], 1e-9), 0.0)
             posterior[self.rows] = kept / kept.sum(axis=1, keepdims=True)
@@ -86,12 +86,12 @@ def gather_anchors(
     seeds: FloatArray,
     seed_mass: FloatArray,
 ) -> Anchors:
-    """Collect what holds the leaves in place.
+    """Collect what is known of each leaf.
 
     Parameters
     ----------
     seeds, seed_mass : arrays
-        Directions of what the leaves' names and keywords say, summed, and how many documents they count as.
+        Summed directions of the leaves' names and keywords, and how many documents they count as.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def gather_anchors(
 
 @dataclass(frozen=True)
 class Mixture:
-    """The fitted leaves: where each points, how frequent it is, and where each document belongs."""
+    """Mean directions and log-prior of the leaves, and posterior and scores of the documents."""
 
     directions: FloatArray
     log_prior: FloatArray
@@ -134,17 +134,17 @@ def fit_mixture(
     concentration: float,
     rounds: int,
     learn_prior: bool,
-    kin: float = 0.0,
+    sibling_mass: float = 0.0,
     log_prior: FloatArray | None = None,
 ) -> Mixture:
-    """Fit by expectation and maximisation; with no rounds the anchors alone decide.
+    """Fit by expectation-maximisation; with no rounds the anchors alone decide.
 
     Parameters
     ----------
-    kin : float
+    sibling_mass : float
         How many documents' worth of a leaf's direction come from the leaves below its parent.
     log_prior : array, optional
-        Logarithms of the leaves' frequencies at the start; without it, all leaves are equally frequent.
+        Logarithms of the label prior at the start; without it, all leaves are equally probable.
 
     Examples
     --------
@@ -156,43 +156,43 @@ def fit_mixture(
     >>> found.posterior.argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    means = _anchor_means(taxonomy, anchors, kin)
+    means = _anchor_means(taxonomy, anchors, sibling_mass)
     share = np.maximum(anchors.mass, 1.0)
     share = (share / (share + _PLACED_WEIGHT)).astype(np.float32)[:, None]
     n_leaves = len(means)
-    pointing = unit(means)
+    leaf_directions = unit(means)
     log_prior = np.zeros(n_leaves, dtype=np.float32) if log_prior is None else log_prior
     certain = anchors.certain
     for turn in range(rounds + 1):
-        scores = np.asarray(directions @ pointing.T, dtype=np.float32)
+        scores = np.asarray(directions @ leaf_directions.T, dtype=np.float32)
         scores *= np.float32(concentration)
         scores += log_prior
         posterior = softmax_in_place(scores.copy() if turn == rounds else scores)
-        anchors.hold(posterior)
+        anchors.clamp(posterior)
         if turn == rounds:
             break
-        # Documents whose leaf is known are among the anchors.
+        # Documents whose leaf is known already count among the anchors.
         posterior[certain] = 0.0
         mass = posterior.sum(axis=0)
         mean = (posterior.T @ directions) / np.maximum(mass, 1e-9)[:, None]
-        pointing = unit(share * means + (1 - share) * mean)
+        leaf_directions = unit(share * means + (1 - share) * mean)
         if learn_prior:
-            spread = mass + _EVEN_SHARE * max(float(mass.sum()), 1e-9) / n_leaves
-            log_prior = np.log(spread / spread.sum()).astype(np.float32)
-    return Mixture(pointing, log_prior, posterior, scores)
+            smoothed = mass + _UNIFORM_SHARE * max(float(mass.sum()), 1e-9) / n_leaves
+            log_prior = np.log(smoothed / smoothed.sum()).astype(np.float32)
+    return Mixture(leaf_directions, log_prior, posterior, scores)
 
 
-def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, kin: float) -> FloatArray:
-    """The mean direction of what is known of each leaf; an unknown leaf stands where its nearest kin do."""
+def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, sibling_mass: float) -> FloatArray:
+    """The mean anchor of each leaf; a leaf without any gets that of its nearest relatives."""
     sums, mass = anchors.sums, anchors.mass
-    if kin > 0:
+    if sibling_mass > 0:
         below = taxonomy.leaf_membership[[taxonomy.parents[leaf] for leaf in taxonomy.leaves]].astype(
             np.float32
         )
-        # The root has nothing to pool: all leaves lie below it.
+        # All leaves lie below the root, so there is nothing to pool there.
         below[[taxonomy.parents[leaf] == 0 for leaf in taxonomy.leaves]] = 0.0
         pooled = below @ sums / np.maximum(below @ mass, 1.0)[:, None]
-        shared = kin * (below @ mass > 0) * (mass > 0)
+        shared = sibling_mass * (below @ mass > 0) * (mass > 0)
         sums, mass = sums + shared[:, None] * pooled, mass + shared
     means = sums / np.maximum(mass, 1.0)[:, None]
     for position in np.flatnonzero(anchors.mass == 0).tolist():

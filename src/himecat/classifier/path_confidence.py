@@ -1,4 +1,4 @@
-"""The confidence that a user sees: how sure the chosen path is, level by level, made to come true."""
+"""Calibration of the confidence that a user sees: that of the chosen path at each level, by Platt scaling."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from himecat.runtime.solvers import bisect_root, logit, minimize_lbfgs, sigmoid
 
 FloatArray = npt.NDArray[np.float32]
 
-# A level whose confidences are believed as they are: slope and offset of their log-odds.
-UNCHANGED = (1.0, 0.0)
+IDENTITY = (1.0, 0.0)
+"""Slope and offset of the log-odds of a level whose confidences are left as they are."""
 _FEWEST = 20
-# How many documents' worth of belief an unchanged level has.
-_BELIEF = 5.0
-# Held-out documents are judged by models that know fewer labels than the final one, and so are wrong more often:
-# this share of what they fall short of their confidence is put down to that.
-_EXCUSED = 0.75
-_LEAST = 1e-6
+# Strength of the Gaussian prior around the identity, in documents.
+_PRIOR = 5.0
+# Held-out documents are scored by models that know fewer labels than the final one, and so are wrong more often:
+# this share of the fall in mean confidence is undone.
+_UNDONE = 0.75
+_EPSILON = 1e-6
 
 
-def settle(
+def rescale_paths(
     taxonomy: Taxonomy, leaves: npt.NDArray[np.floating], levels: Sequence[tuple[float, float]]
 ) -> FloatArray:
-    """Give the nodes on each document's likeliest path their confidence; the others share the rest as before.
+    """Calibrate the nodes on each document's most probable path; the others share the rest as before.
 
-    A node is never surer than its parent, and the likeliest path stays the likeliest at every step.
+    A node is never more probable than its parent, and the most probable path stays so at every step.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def settle(
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",), ("c",)])
-    >>> settle(tree, np.array([[0.8, 0.1, 0.1]]), [(0.5, 0.0)]).round(2).tolist()
+    >>> rescale_paths(tree, np.array([[0.8, 0.1, 0.1]]), [(0.5, 0.0)]).round(2).tolist()
     [[0.67..., 0.17..., 0.17...]]
     """
     before = np.asarray(leaves, dtype=np.float64)
@@ -55,30 +55,30 @@ def settle(
     paths = path_of[chosen]
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
     above_before, above_after = np.ones(len(before)), np.ones(len(before))
-    # What leaves are multiplied by that leave the likeliest path after so many nodes, and at last its own leaf.
+    # Factors of the leaves that leave the most probable path after so many nodes, and at last of its own leaf.
     factors = np.ones((len(before), len(levels) + 1))
     for level, (slope, offset) in enumerate(levels):
         rows = np.flatnonzero(paths[:, level] >= 0)
         nodes = paths[rows, level]
         own = at_node[rows, nodes].astype(np.float64)
         rest = np.maximum(above_before[rows] - own, 0.0)
-        rival = _strongest_sibling(taxonomy, at_node, rows, nodes)
+        rival = _best_sibling(taxonomy, at_node, rows, nodes)
         room = above_after[rows]
         wanted = sigmoid(slope * _logit(own) + offset)
-        # At this much, the strongest sibling's part of the rest would be as large.
+        # At this probability, the most probable sibling would be as probable.
         tie = np.where(own > rival, room * rival / np.maximum(rest + rival, 1e-300), 0.0)
-        new = np.where(rest > _LEAST * own, np.minimum(np.maximum(wanted, tie), room), room)
+        new = np.where(rest > _EPSILON * own, np.minimum(np.maximum(wanted, tie), room), room)
         grown = new / np.maximum(own, 1e-300)
-        shrunk = np.where(rest > _LEAST * own, (room - new) / np.maximum(rest, 1e-300), 0.0)
+        shrunk = np.where(rest > _EPSILON * own, (room - new) / np.maximum(rest, 1e-300), 0.0)
         factors[rows, level], factors[rows, level + 1] = shrunk, grown
         above_before[rows], above_after[rows] = own, new
-    after = np.take_along_axis(factors, _nodes_in_common(path_of)[chosen], axis=1)
+    after = np.take_along_axis(factors, _shared_depth(path_of)[chosen], axis=1)
     after *= before
     after /= after.sum(axis=1, keepdims=True)
-    return _without_moves(before, after, chosen)
+    return _keep_argmax(before, after, chosen)
 
 
-def _nodes_in_common(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _shared_depth(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """For every two leaves, how many nodes their paths have in common from the root on."""
     found = np.zeros((len(paths), len(paths)), dtype=np.int64)
     for nodes in paths.T:
@@ -86,30 +86,30 @@ def _nodes_in_common(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return found
 
 
-def _without_moves(
+def _keep_argmax(
     before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], chosen: npt.NDArray[np.int64]
 ) -> FloatArray:
-    """Go from `before` towards `after` only as far as the chosen leaf, the likeliest, stays the likeliest."""
+    """Go from `before` towards `after` only as far as the chosen leaf stays the most probable."""
     all_rows = np.arange(len(before))
-    # A lead is linear along the way; half of what there was is kept.
+    # The margin to another leaf is linear along the way; half of it is kept.
     halved = after - before / 2
     moved = np.flatnonzero(halved.max(axis=1) > halved[all_rows, chosen])
     if len(moved):
         old, new, rows, stays = before[moved], after[moved], np.arange(len(moved)), chosen[moved]
-        lead, later = (at[rows, stays][:, None] - at for at in (old, new))
-        far = np.where(later < lead / 2, (lead / 2) / np.maximum(lead - later, 1e-300), 1.0)
-        far[rows, stays] = 1.0
-        after[moved] = old + far.min(axis=1)[:, None] * (new - old)
+        margin, later = (at[rows, stays][:, None] - at for at in (old, new))
+        step = np.where(later < margin / 2, (margin / 2) / np.maximum(margin - later, 1e-300), 1.0)
+        step[rows, stays] = 1.0
+        after[moved] = old + step.min(axis=1)[:, None] * (new - old)
     return after.astype(np.float32)
 
 
-def _strongest_sibling(
+def _best_sibling(
     taxonomy: Taxonomy,
     at_node: FloatArray,
     rows: npt.NDArray[np.int64],
     nodes: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """The probability of each node's likeliest sibling; 0 where it has none."""
+    """The probability of each node's most probable sibling; 0 where it has none."""
     found = np.zeros(len(rows))
     parents = np.array(taxonomy.parents, dtype=np.int64)[nodes]
     for parent in np.unique(parents).tolist():
@@ -121,7 +121,7 @@ def _strongest_sibling(
     return found
 
 
-def learn_levels(
+def fit_path_confidence(
     taxonomy: Taxonomy,
     leaves: npt.NDArray[np.floating],
     truth: npt.NDArray[np.integer],
@@ -143,50 +143,51 @@ def learn_levels(
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> mixed = np.repeat([[0.95, 0.05], [0.55, 0.45]], 200, axis=0)
     >>> truth = (np.arange(400) % 4 == 0).astype(int)
-    >>> learn_levels(tree, mixed, truth, np.ones(400))[0][0] < 0.5
+    >>> fit_path_confidence(tree, mixed, truth, np.ones(400))[0][0] < 0.5
     True
     """
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
     found = []
     for level in range(max(1, taxonomy.depth)):
-        sure, right, counted = [], [], []
+        confidence, right, counted = [], [], []
         for row, (chosen, true) in enumerate(
             zip(leaves.argmax(axis=1).tolist(), truth.tolist(), strict=True)
         ):
             path, wanted = (taxonomy.lineages[taxonomy.leaves[leaf]] for leaf in (chosen, true))
             if len(path) > level:
-                sure.append(float(at_node[row, path[level]]))
+                confidence.append(float(at_node[row, path[level]]))
                 right.append(path[: level + 1] == wanted[: level + 1])
                 counted.append(float(weights[row]))
-        found.append(_level(np.array(sure), np.array(right, dtype=np.float64), np.array(counted)))
+        found.append(_platt(np.array(confidence), np.array(right, dtype=np.float64), np.array(counted)))
     return tuple(found)
 
 
-def _level(
-    sure: npt.NDArray[np.float64], right: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+def _platt(
+    confidence: npt.NDArray[np.float64], right: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
 ) -> tuple[float, float]:
-    if len(sure) < _FEWEST:
-        return UNCHANGED
-    odds, counted = _logit(sure), weights * (len(weights) / weights.sum())
+    """Logistic regression of being right on the log-odds of the confidence."""
+    if len(confidence) < _FEWEST:
+        return IDENTITY
+    odds, counted = _logit(confidence), weights * (len(weights) / weights.sum())
 
     def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
         changed = point[0] * odds + point[1]
-        away = point - np.array(UNCHANGED)
-        total = (counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + _BELIEF * (away @ away) / 2
-        surplus = counted * (sigmoid(changed) - right)
-        return float(total), np.array([surplus @ odds, surplus.sum()]) + _BELIEF * away
+        away = point - np.array(IDENTITY)
+        total = (counted * (np.logaddexp(0.0, changed) - right * changed)).sum() + _PRIOR * (away @ away) / 2
+        residual = counted * (sigmoid(changed) - right)
+        return float(total), np.array([residual @ odds, residual.sum()]) + _PRIOR * away
 
-    slope, offset = minimize_lbfgs(loss, UNCHANGED)
-    # Surer documents must stay surer.
+    slope, offset = minimize_lbfgs(loss, IDENTITY)
+    # The order of the documents by confidence stays.
     slope = float(np.clip(slope, 0.05, 5.0))
     learned = float((counted * sigmoid(slope * odds + offset)).sum())
-    wanted = _EXCUSED * float((counted * sure).sum()) + (1 - _EXCUSED) * learned
+    wanted = _UNDONE * float((counted * confidence).sum()) + (1 - _UNDONE) * learned
 
-    def surplus(shift: float) -> float:
+    def excess(shift: float) -> float:
         return float((counted * sigmoid(slope * odds + shift)).sum()) - wanted
 
-    return slope, bisect_root(surplus, -100.0, 100.0)
+    return slope, bisect_root(excess, -100.0, 100.0)
 
 
 def _logit(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return logit(np.clip(share, _LEAST, 1.0 - _LEAST))
+    return logit(np.clip(share, _EPSILON, 1.0 - _EPSILON))

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments, assign
-from himecat.classifier.fit import FusedClassifier
+from himecat.classifier.fit import DefaultClassifier
 from himecat.classifier.training import Classifier
 from himecat.input.builder import Origin
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import prefetch
-from himecat.views.base import unit
 from himecat.views.space import JointSpace
 
 FloatArray = npt.NDArray[np.float32]
@@ -47,8 +46,8 @@ class Placer:
 
     def probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document."""
-        if isinstance(self.classifier, FusedClassifier):
-            return self.classifier.place(corpus, threads=threads)
+        if isinstance(self.classifier, DefaultClassifier):
+            return self.classifier.leaf_probabilities(corpus, threads=threads)
         return self.classifier.leaf_probabilities(corpus.tokens, self.space.words, threads=threads)
 
     def place(self, corpus: Corpus, usable: npt.NDArray[np.bool_], threads: int = 1) -> Assignments:
@@ -71,12 +70,11 @@ class Placer:
 
     def directions(self, corpus: Corpus) -> FloatArray:
         """Unit vectors of documents among those of words and labels."""
-        if isinstance(self.classifier, FusedClassifier):
-            # What stands beside the words' part has no counterpart among words and labels.
-            return unit(self.classifier.views.see(corpus).whole[:, : self.space.words.shape[1]])
+        if isinstance(self.classifier, DefaultClassifier):
+            return self.classifier.directions(corpus)
         return self.space.fold_in(corpus)
 
     @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts; None where all count the same."""
-        return self.classifier.views.weights if isinstance(self.classifier, FusedClassifier) else None
+        return self.classifier.word_weights if isinstance(self.classifier, DefaultClassifier) else None

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from himecat.classifier.fit import FusedClassifier, count_fits, fit_fused
-from himecat.classifier.name_seeds import sow
+from himecat.classifier.fit import DefaultClassifier, fit_default, random_stream, used_metadata
 from himecat.classifier.protocol import Round
-from himecat.classifier.scorer import FusedSettings
 from himecat.errors import DataError, UsageError
 from himecat.input.validate import Material
-from himecat.methods import MIXTURE, Settings
+from himecat.methods import MIXTURE, Default, Settings, hyperparameters
 from himecat.paper.flat_classifier import FlatClassifier
 from himecat.paper.pairs import Relations, relate
 from himecat.paper.registry import classifier_class
@@ -21,16 +19,14 @@ from himecat.paper.sampled_space import Trained, count_steps, learn_vectors, spa
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
 from himecat.runtime.progress import Progress
-from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
-from himecat.views.base import DocumentViews, Seen, learn_views, unit
-from himecat.views.encoder import TextEncoder
+from himecat.views.encoder import EncoderView
 from himecat.views.space import JointSpace
-from himecat.views.words import occurrences
+from himecat.views.text_encoder import TextEncoder
 
 # Streams of randomness, one per room.
 _SPACE, _SYNTHESIS, _CLASSIFIER = 1, 2, 3
 
-Classifier = FusedClassifier | TopDownClassifier
+Classifier = DefaultClassifier | TopDownClassifier
 
 
 @dataclass(frozen=True)
@@ -75,127 +71,29 @@ def train(
 ) -> Fitted:
     """Learn the space and the classifiers."""
     make = None if settings.classifier == MIXTURE else _maker(settings)
-    kinds = _used_metadata(material, settings, ignore_metadata)
+    kinds = used_metadata(material.corpus, ignore_metadata) if settings.use_metadata else []
     sampled: JointSpace | None = None
     history: list[Round] = []
     if settings.space == "sampled":
         sampled, history = _sampled_space(material, settings, kinds, seed, threads, progress)
     if make is not None and sampled is not None:
         return Fitted(sampled, _top_down(material, settings, sampled, make, seed, threads, progress), history)
-    views, seen = _views(material, settings, kinds, sampled, seed, threads, progress)
-    fused = _fused(material, settings, views, seen, encoder, make is None, seed, threads, progress)
-    space = sampled or _spectral_space(material, views, seen, fused)
-    release_memory()
+    method = Default(**{name: getattr(settings, name) for name in hyperparameters(Default)})
+    fitted = fit_default(
+        material,
+        method if make is None else replace(method, self_training=0, calibrate=False),
+        views=() if encoder is None else (EncoderView(encoder),),
+        ignore_metadata=ignore_metadata,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+        space=sampled,
+    )
+    space = fitted.space
     if make is None:
-        return Fitted(space, fused, history)
+        assert isinstance(fitted.classifier, DefaultClassifier)
+        return Fitted(space, fitted.classifier, history)
     return Fitted(space, _top_down(material, settings, space, make, seed, threads, progress), history)
-
-
-def _used_metadata(material: Material, settings: Settings, ignored: Collection[str]) -> list[str]:
-    unknown = [kind for kind in ignored if kind not in material.corpus.metadata]
-    if unknown:
-        raise UsageError(f"ignore_metadata names {unknown[0]!r}, which is not among the metadata fields.")
-    if not settings.use_metadata:
-        return []
-    return [kind for kind in material.corpus.metadata if kind not in ignored]
-
-
-def _views(
-    material: Material,
-    settings: Settings,
-    kinds: list[str],
-    sampled: JointSpace | None,
-    seed: int,
-    threads: int,
-    progress: Progress,
-) -> tuple[DocumentViews, Seen]:
-    with progress.stage("Learning the space", total=1) as stage:
-        # Sums are taken in the same order for any number of threads.
-        with one_blas_thread():
-            found = learn_views(
-                material.corpus,
-                kinds,
-                dimension=settings.dimension,
-                contexts=settings.contexts,
-                topics=settings.topics,
-                weigh_words=settings.weigh_words,
-                learned_trust=settings.learn_trust,
-                seed=_stream(seed, _SPACE),
-                words=None if sampled is None else sampled.words,
-                run=lambda jobs: run_parallel(jobs, threads),
-            )
-        release_memory()
-        trust = ", ".join(f"{kind} {one.trust:.2f}" for kind, one in found[0].trust.items())
-        stage.advance(1, note=f"trust in {trust}" if trust else None)
-    return found
-
-
-def _fused(
-    material: Material,
-    settings: Settings,
-    views: DocumentViews,
-    seen: Seen,
-    encoder: TextEncoder | None,
-    whole: bool,
-    seed: int,
-    threads: int,
-    progress: Progress,
-) -> FusedClassifier:
-    """The default classifier; not `whole`: only its mixture, which gives the labels their vectors."""
-    taxonomy, supervision = material.taxonomy, material.supervision
-    chosen = FusedSettings(
-        concentration=settings.leaf_concentration,
-        em_rounds=settings.em_rounds,
-        learn_prior=settings.learn_prior,
-        self_training=settings.self_training if whole else 0,
-        calibrated=settings.calibrate and whole,
-        use_hierarchy=settings.use_hierarchy,
-    )
-    seeds = sow(
-        taxonomy,
-        views,
-        material.corpus.words,
-        supervision.keywords,
-        use_names=settings.use_names,
-        encode=None if encoder is None else encoder.encode,
-    )
-    fits = count_fits(taxonomy, supervision, len(material.corpus), chosen, _stream(seed, _CLASSIFIER))
-    with progress.stage("Placing the documents", total=fits) as stage:
-        return fit_fused(
-            taxonomy,
-            views,
-            seen,
-            supervision,
-            seeds,
-            chosen,
-            seed=_stream(seed, _CLASSIFIER),
-            threads=threads,
-            advance=stage.advance,
-        )
-
-
-def _spectral_space(
-    material: Material, views: DocumentViews, seen: Seen, fused: FusedClassifier
-) -> JointSpace:
-    """The directions of labels, words, metadata values and documents as one space."""
-    taxonomy, corpus = material.taxonomy, material.corpus
-    length = views.words.shape[1]
-    leaves = unit(fused.scorer.directions[:, :length])
-    labels = unit(taxonomy.leaf_membership.astype(np.float32) @ leaves)
-    values = {}
-    for kind, column in corpus.metadata.items():
-        if kind in views.trust:
-            carried = occurrences(column.values, len(column.vocabulary))
-            values[kind] = unit(np.asarray(carried.T @ seen.text[:, :length], dtype=np.float32))
-    return JointSpace(
-        taxonomy=taxonomy,
-        labels=labels,
-        words=views.words,
-        documents=unit(seen.whole[:, :length]),
-        metadata=values,
-        vocabulary=corpus.words,
-        values={kind: corpus.metadata[kind].vocabulary for kind in values},
-    )
 
 
 def _sampled_space(
@@ -236,7 +134,7 @@ def _learn(relations: Relations, settings: Settings, seed: int, threads: int, pr
             },
             rate=settings.rate,
             scaled_steps=settings.scaled_steps,
-            seed=_stream(seed, _SPACE),
+            seed=random_stream(seed, _SPACE),
             threads=threads,
             advance=stage.advance,
             report=told,
@@ -263,7 +161,7 @@ def _top_down(
             length=material.mean_length,
             concentration=settings.concentration,
             neighbours=_neighbours(settings, space),
-            seed=_stream(seed, _SYNTHESIS),
+            seed=random_stream(seed, _SYNTHESIS),
             threads=threads,
             advance=stage.advance,
         )
@@ -277,7 +175,7 @@ def _top_down(
             space.words,
             make,
             real_share=settings.real_share,
-            seed=_stream(seed, _CLASSIFIER),
+            seed=random_stream(seed, _CLASSIFIER),
             threads=threads,
             advance=stage.advance,
         )
@@ -286,10 +184,6 @@ def _top_down(
 def _neighbours(settings: Settings, space: JointSpace) -> int:
     """How many words a synthetic document is made of: of a tiny vocabulary a tenth, or all documents look alike."""
     return settings.neighbours or min(50, max(5, len(space.words) // 10))
-
-
-def _stream(seed: int, purpose: int) -> int:
-    return int(np.random.SeedSequence([seed, purpose]).generate_state(1)[0])
 
 
 def _maker(settings: Settings) -> Callable[[], FlatClassifier]:
@@ -331,7 +225,7 @@ def example_documents(
         length=length,
         concentration=settings.concentration,
         neighbours=_neighbours(settings, space),
-        seed=_stream(seed, _SYNTHESIS),
+        seed=random_stream(seed, _SYNTHESIS),
     )
     names = space.vocabulary.names
     return [[names[word] for word in made.of(node)[row].tolist()] for row in range(count)]

@@ -28,7 +28,6 @@ def fit(
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
     encoder: o.Encoder = None,
-    tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -72,7 +71,6 @@ def fit(
         min_confidence=min_confidence or 0.0,
         random_state=seed,
         threads=threads,
-        tokenizer=tokenizer,
         **arguments,
     )
     model.fit(documents, progress=progress)
@@ -140,7 +138,6 @@ def evaluate(
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
     encoder: o.Encoder = None,
-    tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -164,7 +161,6 @@ def evaluate(
         "id_field": id_field,
         "keywords": str(keywords) if keywords is not None else None,
         "encoder": encoder,
-        "tokenizer": tokenizer,
         "allow_empty_leaves": allow_empty_leaves,
         "min_confidence": min_confidence or 0.0,
         "random_state": seed,

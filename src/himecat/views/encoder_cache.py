@@ -23,7 +23,7 @@ from himecat.input.problems import Problems
 from himecat.input.records import Source
 from himecat.runtime.files import write_atomic
 from himecat.runtime.progress import Progress, silent
-from himecat.views.encoder import TextEncoder
+from himecat.views.text_encoder import TextEncoder
 
 COLUMN = "encoder"
 """The name of the encoder's column in a corpus."""

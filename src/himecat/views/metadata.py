@@ -1,14 +1,14 @@
-"""How far each metadata type, and each value of it, can be trusted to tell what a document is about.
+"""The metadata of a document: directions are smoothed towards what shared values predict.
 
-Documents that share a value should lie near each other if the value says anything. How near they do lie is
-measured on the texts alone, so a year or an age group finds its own weight: none.
+Documents that share a value should be similar if the value is informative. How similar they are is measured on the
+texts alone, without labels, so an uninformative type (a random year) gets the weight 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,81 +16,200 @@ from scipy.sparse import diags
 
 from himecat.input.corpus import Ragged
 from himecat.runtime.solvers import nonnegative_least_squares
-from himecat.views.words import occurrences
+from himecat.runtime.threads import Run, run_serial
+from himecat.views.base import Batch, State, View, register_view
+from himecat.views.matrices import (
+    FloatArray,
+    check_shapes,
+    incidence,
+    inverse_frequency,
+    scale_columns,
+    side_by_side,
+    unit_rows,
+)
 
-FloatArray = npt.NDArray[np.float32]
-
-# Pairs of documents that a value's own likeness must weigh up before it counts as much as its type's.
-_TYPICAL_PAIRS = 20.0
-# Documents among which the usual spread of cosines is measured.
+# Strength of the shrinkage of a value's correlation towards that of its type, in pairs of documents.
+_PRIOR_PAIRS = 20.0
+# Documents among which the spread of cosines is measured.
 _SAMPLED = 1000
-# How many standard deviations above chance the likeness of a type's documents must be for it to count at all.
-_SURELY = 3.0
+# A type is informative if the documents of its values are more similar than chance, by so many standard deviations.
+_SIGNIFICANT = 3.0
+
+Columns = Mapping[str, tuple[Ragged, int]]
 
 
 @dataclass(frozen=True)
-class ValueTrust:
-    """What the values of one metadata type say about the direction of a document.
+class ValueStatistics:
+    """What the values of one metadata type say about documents; of values that at least two documents share.
 
     Attributes
     ----------
-    trust : float
-        Weight of the whole type, given the others.
-    likeness : array
-        Expected cosine of two documents that share the value.
+    weight : float
+        Weight of the type, given the others; 0 for an uninformative one.
+    correlation : array
+        Intraclass correlation: expected cosine of two documents that share the value.
     counts : array
-        Documents that carry the value.
-    rows : array
-        Row of each value in `sums`, or -1 for values of a single document, which have nothing to say.
+        Documents that have the value.
     sums : array
-        Sum of the directions of the documents that carry the value.
+        Sum of the directions of these documents.
+    idf : array
+        Inverse document frequency of the value.
+    rows : array
+        For every value of the vocabulary its row in the arrays above, or -1 for values of a single document.
 
     Examples
     --------
-    >>> one = ValueTrust(1.0, np.array([0.5]), np.array([2.0]), np.array([0]), np.ones((1, 2), np.float32))
-    >>> one.predict(Ragged.from_lists([[0], []])).tolist()
+    >>> one = ValueStatistics(1.0, np.array([0.5]), np.array([2.0]), np.ones((1, 2), np.float32),
+    ...                       np.ones(1, np.float32), np.array([0]))
+    >>> one.predict(one.incidence(Ragged.from_lists([[0], []]))).tolist()
     [[0.33..., 0.33...], [0.0, 0.0]]
     """
 
-    trust: float
-    likeness: npt.NDArray[np.float64]
+    weight: float
+    correlation: npt.NDArray[np.float64]
     counts: npt.NDArray[np.float64]
-    rows: npt.NDArray[np.int64]
     sums: FloatArray
+    idf: FloatArray
+    rows: npt.NDArray[np.int64]
 
-    def predict(self, values: Ragged, own: FloatArray | None = None) -> FloatArray:
-        """The direction that a document's values let expect, shorter the less they say.
+    def incidence(self, values: Ragged) -> Any:
+        """Documents x shared values as a sparse matrix."""
+        return incidence(values.renumbered(self.rows.astype(np.int32)), len(self.sums))
+
+    def predict(self, carried: Any, own: FloatArray | None = None) -> FloatArray:
+        """Best linear prediction of documents' directions from their values; the shorter, the less they say.
 
         Parameters
         ----------
-        values : Ragged
-            Value ids of every document.
+        carried : sparse matrix
+            Documents x shared values.
         own : array, optional
-            Directions of the documents, if they are among those counted here: each is then left out of
-            what its values say about it.
+            Directions of the documents, if they are among those summed here: the prediction is then
+            leave-one-out.
         """
-        known = self.rows >= 0
         others = self.counts - (0.0 if own is None else 1.0)
-        # Best linear prediction from `others` noisy sightings of the value's direction.
-        factor = self.likeness / (1.0 + np.maximum(others - 1.0, 0.0) * self.likeness)
-        explained = np.minimum(others * self.likeness * factor, 0.999)
-        gain = np.where(known & (others > 0), explained / (1.0 - explained), 0.0)
-        carried = occurrences(values.renumbered(self.rows.astype(np.int32)), len(self.sums))
-        carried.data[:] = 1.0
-        pull = carried @ diags((gain * factor)[known].astype(np.float32))
+        factor = self.correlation / (1.0 + np.maximum(others - 1.0, 0.0) * self.correlation)
+        explained = np.minimum(others * self.correlation * factor, 0.999)
+        gain = np.where(others > 0, explained / (1.0 - explained), 0.0)
+        pull = carried @ diags((gain * factor).astype(np.float32))
         found = np.asarray(pull @ self.sums, dtype=np.float32)
         if own is not None:
             found -= np.asarray(pull.sum(axis=1), dtype=np.float32).reshape(-1, 1) * own
-        total = np.asarray(carried @ gain[known][:, None]).reshape(-1, 1)
+        total = np.asarray(carried @ gain[:, None]).reshape(-1, 1)
         found /= np.maximum(total, 1e-12).astype(np.float32)
         found[total.ravel() <= 0] = 0.0
         return found
 
 
-def learn_trust(
-    columns: Mapping[str, tuple[Ragged, int]], directions: FloatArray, *, learned: bool = True
-) -> tuple[dict[str, ValueTrust], FloatArray]:
-    """Learn from the directions of all documents what their metadata say; no label is looked at.
+@register_view
+@dataclass(frozen=True)
+class MetadataView(View):
+    """Metadata values: they shift the expected direction of their documents, and are features.
+
+    Attributes
+    ----------
+    kinds : sequence of str
+        The metadata types to use.
+    learn_weights : bool
+        Whether the weight of each type is learned; otherwise each is 1.
+    types : mapping of str to ValueStatistics
+        What was learned.
+    """
+
+    kinds: Sequence[str] = ()
+    learn_weights: bool = True
+    types: Mapping[str, ValueStatistics] = field(default_factory=dict)
+
+    name = "metadata"
+    smooths = True
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each type."""
+        return {kind: one.weight for kind, one in self.types.items()}
+
+    def learn(self, batch: Batch, *, seed: int = 0, run: Run = run_serial) -> Self:
+        """Learn from the directions of the texts what the values say."""
+        return self.learn_and_see(batch, seed=seed, run=run)[0]
+
+    def learn_and_see(self, batch: Batch, *, seed: int = 0, run: Run = run_serial) -> tuple[Self, FloatArray]:
+        """Learn, and predict every document from the others with its values (leave-one-out)."""
+        columns = {kind: batch.corpus.metadata[kind] for kind in self.kinds}
+        assert batch.directions is not None
+        types, expected = learn_statistics(
+            {kind: (column.values, len(column.vocabulary)) for kind, column in columns.items()},
+            batch.directions,
+            learn_weights=self.learn_weights,
+        )
+        return replace(self, types=types), expected
+
+    def see(self, batch: Batch) -> FloatArray:
+        """What the values of each document let expect of its direction."""
+        assert batch.directions is not None
+        expected = np.zeros_like(batch.directions)
+        carried = self._incidence(batch)
+        for kind, one in self.types.items():
+            if one.weight > 0:
+                part = one.predict(carried[kind])
+                part *= np.float32(one.weight)
+                expected += part
+        return expected
+
+    @property
+    def n_features(self) -> int:
+        """One for each shared value."""
+        return sum(len(one.sums) for one in self.types.values())
+
+    def features(self, batch: Batch) -> Any:
+        """The shared values by their inverse document frequency, rows of each type at length 1."""
+        carried = self._incidence(batch)
+        parts = []
+        for kind, one in self.types.items():
+            parts.append(unit_rows(scale_columns(carried[kind], one.idf)))
+            # The columns of an uninformative type stay, without entries that say anything.
+            parts[-1].data *= np.float32(one.weight > 0)
+        return side_by_side(parts) if parts else None
+
+    def _incidence(self, batch: Batch) -> dict[str, Any]:
+        def make() -> dict[str, Any]:
+            return {
+                kind: one.incidence(batch.corpus.metadata[kind].values) for kind, one in self.types.items()
+            }
+
+        return batch.once("metadata", make)
+
+    def state(self) -> State:
+        """The weights, and the statistics of each type."""
+        arrays = {}
+        for kind, one in self.types.items():
+            for name in ("correlation", "counts", "sums", "idf", "rows"):
+                arrays[f"{kind}/{name}"] = getattr(one, name)
+        return {"weights": self.weights}, arrays
+
+    @classmethod
+    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """The learned view again."""
+        types = {}
+        for kind, weight in settings["weights"].items():
+            parts = {
+                name: arrays[f"{kind}/{name}"] for name in ("correlation", "counts", "sums", "idf", "rows")
+            }
+            shared = (int((parts["rows"] >= 0).sum()),)
+            check_shapes(
+                {
+                    f"metadata/{kind}/{name}": (part, shared + part.shape[1:])
+                    for name, part in parts.items()
+                    if name != "rows"
+                }
+            )
+            types[kind] = ValueStatistics(float(weight), **parts)
+        return cls(kinds=tuple(types), types=types)
+
+
+def learn_statistics(
+    columns: Columns, directions: FloatArray, *, learn_weights: bool = True
+) -> tuple[dict[str, ValueStatistics], FloatArray]:
+    """Learn from the directions of all documents what their metadata values say; no label is used.
 
     Parameters
     ----------
@@ -98,64 +217,66 @@ def learn_trust(
         Value ids of every document and the number of values, by type.
     directions : array
         Unit vectors of the documents.
-    learned : bool
+    learn_weights : bool
         Whether the weights of the types are learned; otherwise each is 1.
 
     Returns
     -------
-    by_type, expected
-        The trust of each type, and for every document the weighted sum of what its values let expect.
+    types, expected
+        The statistics of each type, and the weighted sum of the leave-one-out predictions of every document.
 
     Examples
     --------
     >>> axes = np.repeat(np.eye(2, dtype=np.float32), 6, axis=0)
     >>> team, year = Ragged.from_lists([[0]] * 6 + [[1]] * 6), Ragged.from_lists([[0], [1], [2]] * 4)
-    >>> by_type, _ = learn_trust({"team": (team, 2), "year": (year, 3)}, axes)
-    >>> by_type["team"].trust > 0.9, by_type["year"].trust < 0.1
+    >>> types, _ = learn_statistics({"team": (team, 2), "year": (year, 3)}, axes)
+    >>> types["team"].weight > 0.9, types["year"].weight < 0.1
     (True, True)
     """
-    found: dict[str, ValueTrust] = {}
-    expected, speaks = [], []
+    found: dict[str, ValueStatistics] = {}
+    expected, informative = [], []
     for kind, (values, n_values) in columns.items():
-        carried = occurrences(values, n_values)
-        carried.data[:] = 1.0
+        carried = incidence(values, n_values)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
+        counts = counts[shared]
         rows = np.full(n_values, -1, dtype=np.int64)
         rows[shared] = np.arange(len(shared))
-        sums = np.asarray(carried[:, shared].T @ directions, dtype=np.float32)
-        likeness = np.zeros(n_values)
-        likeness[shared] = _likeness(sums, counts[shared])
-        found[kind] = ValueTrust(1.0, likeness, counts, rows, sums)
-        expected.append(found[kind].predict(values, own=directions))
-        speaks.append(_says_something(sums, counts[shared], directions))
+        carried = carried[:, shared]
+        sums = np.asarray(carried.T @ directions, dtype=np.float32)
+        idf = inverse_frequency(counts, len(directions))
+        found[kind] = ValueStatistics(1.0, _correlation(sums, counts), counts, sums, idf, rows)
+        expected.append(found[kind].predict(carried, own=directions))
+        informative.append(_is_informative(sums, counts, directions))
     weights = (
-        _weights(expected, directions, np.array(speaks, dtype=bool)) if learned else np.ones(len(expected))
+        _regression_weights(expected, directions, np.array(informative, dtype=bool))
+        if learn_weights
+        else np.ones(len(expected))
     )
     total = np.zeros_like(directions)
     for kind, weight, part in zip(found, weights.tolist(), expected, strict=True):
-        one = found[kind]
-        found[kind] = ValueTrust(weight, one.likeness, one.counts, one.rows, one.sums)
+        found[kind] = replace(found[kind], weight=weight)
         total += np.float32(weight) * part
     return found, total
 
 
-def _likeness(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Mean cosine of two documents that share a value, drawn towards the mean of the type where pairs are few."""
+def _correlation(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Mean cosine of two documents that share a value, shrunk towards the mean of the type."""
     if not len(counts):
         return np.zeros(0)
     pairs = counts * (counts - 1.0)
     cosines = (sums.astype(np.float64) ** 2).sum(axis=1) - counts
-    # Values with many documents tell more, but must not decide for the whole type.
-    typical = float(np.average(cosines / pairs, weights=np.sqrt(counts - 1.0)))
-    typical = max(typical, 1e-6)
-    return np.asarray(np.clip((cosines + _TYPICAL_PAIRS * typical) / (pairs + _TYPICAL_PAIRS), 1e-6, 0.99))
+    # The root keeps values with many documents from deciding for the whole type.
+    mean = float(np.average(cosines / pairs, weights=np.sqrt(counts - 1.0)))
+    mean = max(mean, 1e-6)
+    return np.asarray(np.clip((cosines + _PRIOR_PAIRS * mean) / (pairs + _PRIOR_PAIRS), 1e-6, 0.99))
 
 
-def speaking_types(columns: Mapping[str, tuple[Ragged, int]], features: Any) -> list[str]:
-    """The metadata types whose values bring documents with like words together.
+def informative_types(columns: Columns, features: Any) -> list[str]:
+    """The metadata types whose values are shared by documents with similar words.
 
-    Asked of the plain words, before any vector is learned: a type that served as context would speak for itself.
+    Asked of TF-IDF features, before word vectors are learned: the vectors of a type that served as context would
+    agree with it.
 
     Parameters
     ----------
@@ -169,66 +290,73 @@ def speaking_types(columns: Mapping[str, tuple[Ragged, int]], features: Any) -> 
     >>> from scipy.sparse import csr_matrix
     >>> words = csr_matrix(np.repeat(np.eye(2), 6, axis=0))
     >>> team, year = Ragged.from_lists([[0]] * 6 + [[1]] * 6), Ragged.from_lists([[0], [1], [2]] * 4)
-    >>> speaking_types({"team": (team, 2), "year": (year, 3)}, words)
+    >>> informative_types({"team": (team, 2), "year": (year, 3)}, words)
     ['team']
     """
     n = features.shape[0]
     if n < 3:
         return list(columns)
-    anyway = (float(np.square(np.asarray(features.sum(axis=0), dtype=np.float64)).sum()) - n) / (
-        n * (n - 1.0)
-    )
+    mean = (float(np.square(np.asarray(features.sum(axis=0), dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
     sample = features[:: -(-n // _SAMPLED)]
-    near = (sample @ sample.T).tocsr()
-    near.setdiag(0.0)
+    cosines = (sample @ sample.T).tocsr()
+    cosines.setdiag(0.0)
     size = sample.shape[0]
-    spread = float(near.multiply(near).sum()) / (size * (size - 1.0))
+    spread = float(cosines.multiply(cosines).sum()) / (size * (size - 1.0))
     found = []
     for kind, (values, n_values) in columns.items():
-        carried = occurrences(values, n_values)
-        carried.data[:] = 1.0
+        carried = incidence(values, n_values)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
         sums = carried[:, shared].T.tocsr() @ features
-        lengths = np.asarray(sums.multiply(sums).sum(axis=1), dtype=np.float64).ravel()
-        if _beyond_chance(lengths, counts[shared], anyway, spread):
+        squares = np.asarray(sums.multiply(sums).sum(axis=1), dtype=np.float64).ravel()
+        if _exceeds_chance(squares, counts[shared], mean, spread):
             found.append(kind)
     return found
 
 
-def _says_something(sums: FloatArray, counts: npt.NDArray[np.float64], directions: FloatArray) -> bool:
-    """Whether documents that share a value are nearer to each other than chance alone would have it."""
+def _is_informative(sums: FloatArray, counts: npt.NDArray[np.float64], directions: FloatArray) -> bool:
+    """Whether documents that share a value are more similar than chance."""
     if not len(counts) or len(directions) < 3:
         return bool(len(counts))
     n = len(directions)
-    anyway = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
-    # Directions crowd into fewer dimensions than they have, so how far cosines spread is measured.
+    mean = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
+    # Directions fill fewer dimensions than they have, so the spread of cosines is measured.
     spread = float(np.square(directions.T @ directions / np.float32(n)).sum())
-    lengths = np.square(sums.astype(np.float64)).sum(axis=1)
-    return _beyond_chance(lengths, counts, anyway, spread)
+    squares = np.square(sums.astype(np.float64)).sum(axis=1)
+    return _exceeds_chance(squares, counts, mean, spread)
 
 
-def _beyond_chance(
-    lengths: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], anyway: float, spread: float
+def _exceeds_chance(
+    squares: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], mean: float, spread: float
 ) -> bool:
-    """Whether pairs that share a value have larger cosines than others; `spread` is the mean square of those."""
+    """Whether pairs that share a value have larger cosines than any pairs, by three standard deviations.
+
+    Parameters
+    ----------
+    squares : array
+        Squared length of the sum of each value's documents.
+    mean, spread : float
+        Mean cosine, and mean squared cosine, of any two documents.
+    """
     if not len(counts):
         return False
-    excess = float(((lengths - counts) / (counts - 1.0) - counts * anyway).sum())
-    # Of every pair of documents both orders were counted.
-    by_chance = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
-    return bool(excess > _SURELY * by_chance)
+    excess = float(((squares - counts) / (counts - 1.0) - counts * mean).sum())
+    # Both orders of every pair were counted.
+    deviation = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
+    return bool(excess > _SIGNIFICANT * deviation)
 
 
-def _weights(
-    expected: list[FloatArray], directions: FloatArray, speaks: npt.NDArray[np.bool_]
+def _regression_weights(
+    expected: list[FloatArray], directions: FloatArray, informative: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
-    """Least squares: how the types together predict the direction of a document they have not seen."""
+    """Non-negative least squares of the directions on the leave-one-out predictions of the informative types."""
     weights = np.zeros(len(expected))
-    if speaks.any():
-        chosen = [part for part, one in zip(expected, speaks, strict=True) if one]
+    if informative.any():
+        chosen = [part for part, one in zip(expected, informative, strict=True) if one]
         gram = np.array([[float(np.vdot(a, b)) for b in chosen] for a in chosen])
         target = np.array([float(np.vdot(a, directions)) for a in chosen])
         ridge = 1e-6 * max(float(np.trace(gram)), 1e-9)
-        weights[speaks] = np.minimum(nonnegative_least_squares(gram + ridge * np.eye(len(gram)), target), 1.0)
+        weights[informative] = np.minimum(
+            nonnegative_least_squares(gram + ridge * np.eye(len(gram)), target), 1.0
+        )
     return weights

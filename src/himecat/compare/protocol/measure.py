@@ -24,8 +24,8 @@ from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
-from himecat.views.encoder import open_encoder
 from himecat.views.encoder_cache import EncoderReader
+from himecat.views.text_encoder import open_encoder
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.input.dataset import open_dataset
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
-from himecat.views.encoder import open_encoder
+from himecat.views.text_encoder import open_encoder
 
 # Libraries read these when they are imported.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

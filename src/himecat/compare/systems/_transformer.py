@@ -12,7 +12,7 @@ import numpy.typing as npt
 from himecat.compare.systems.system import Task
 from himecat.errors import UsageError
 from himecat.runtime.progress import Stage
-from himecat.views.encoder import open_encoder
+from himecat.views.text_encoder import open_encoder
 
 if TYPE_CHECKING:
     import torch

@@ -9,7 +9,7 @@ import pytest
 from himecat import Supervision, Taxonomy
 from himecat.classifier.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
 from himecat.paper.vmf import sample_vmf
-from himecat.views.base import unit
+from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float32]
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w")])
@@ -134,7 +134,7 @@ def test_frequencies_are_learned() -> None:
 def test_kin_draw_a_leaf_towards_its_parent() -> None:
     directions, truth = drawn()
     few = labelled(truth, 1)
-    alone, with_kin = fitted(directions, few, rounds=0), fitted(directions, few, rounds=0, kin=1.0)
+    alone, with_kin = fitted(directions, few, rounds=0), fitted(directions, few, rounds=0, sibling_mass=1.0)
     assert with_kin.directions[0] @ with_kin.directions[1] > alone.directions[0] @ alone.directions[1] + 0.1
     flat = Taxonomy.from_paths([("x",), ("y",)])
     pair = unit(np.eye(2))
@@ -145,7 +145,7 @@ def test_kin_draw_a_leaf_towards_its_parent() -> None:
         np.zeros((2, 2), np.float32),
         np.zeros(2, np.float32),
     )
-    found = fit_mixture(flat, held, pair, concentration=9, rounds=0, learn_prior=True, kin=1.0)
+    found = fit_mixture(flat, held, pair, concentration=9, rounds=0, learn_prior=True, sibling_mass=1.0)
     np.testing.assert_allclose(found.directions, pair)
 
 

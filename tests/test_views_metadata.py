@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from himecat import Corpus, read_corpus
 from himecat.input.corpus import Ragged
 from himecat.sample import METADATA, sample_documents
-from himecat.views.base import learn_views, unit
-from himecat.views.metadata import ValueTrust, learn_trust
+from himecat.views.combined import learn_views
+from himecat.views.matrices import unit
+from himecat.views.metadata import MetadataView, ValueStatistics, learn_statistics
+from himecat.views.words import WordsView
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -24,8 +28,12 @@ def clouds(
     return unit(centres[member] + 1.2 * rng.normal(size=(n, dimension))), member.tolist()
 
 
+def predict(one: ValueStatistics, values: Ragged, own: FloatArray | None = None) -> FloatArray:
+    return one.predict(one.incidence(values), own=own)
+
+
 def run_serial(
-    trust: ValueTrust, values: list[list[int]], own: FloatArray | None, directions: FloatArray
+    trust: ValueStatistics, values: list[list[int]], own: FloatArray | None, directions: FloatArray
 ) -> FloatArray:
     """The prediction for each document from the documents that share its values, leaving itself out."""
     found = np.zeros_like(directions)
@@ -36,9 +44,9 @@ def run_serial(
             if len(sharing) < 2:
                 continue
             used = [other for other in sharing if own is None or other != row]
-            n, likeness = len(used), float(trust.likeness[value])
-            factor = likeness / (1 + (n - 1) * likeness)
-            explained = min(n * likeness * factor, 0.999)
+            n, correlation = len(used), float(trust.correlation[trust.rows[value]])
+            factor = correlation / (1 + (n - 1) * correlation)
+            explained = min(n * correlation * factor, 0.999)
             gain = explained / (1 - explained)
             total += gain * factor * directions[used].sum(axis=0)
             weight += gain
@@ -55,9 +63,9 @@ def test_each_document_is_left_out_of_what_its_values_say(left_out: bool) -> Non
     values = [[m, m] if row % 5 == 0 else [m, 4 + int(rng.integers(60))] for row, m in enumerate(member)]
     values[3] = []
     ragged = Ragged.from_lists(values)
-    by_type, _ = learn_trust({"team": (ragged, 64)}, directions)
+    by_type, _ = learn_statistics({"team": (ragged, 64)}, directions)
     own = directions if left_out else None
-    found = by_type["team"].predict(ragged, own=own)
+    found = predict(by_type["team"], ragged, own)
     np.testing.assert_allclose(found, run_serial(by_type["team"], values, own, directions), atol=2e-5)
     assert not found[3].any()
 
@@ -65,36 +73,36 @@ def test_each_document_is_left_out_of_what_its_values_say(left_out: bool) -> Non
 def test_a_documents_own_direction_does_not_speak_for_it() -> None:
     directions, member = clouds()
     columns = {"team": (Ragged.from_lists([[m] for m in member]), 4)}
-    by_type, _ = learn_trust(columns, directions)
-    before = by_type["team"].predict(columns["team"][0], own=directions)
+    by_type, _ = learn_statistics(columns, directions)
+    before = predict(by_type["team"], columns["team"][0], directions)
     moved = directions.copy()
     moved[7] = -moved[7]
     sums = by_type["team"].sums.copy()
     sums[by_type["team"].rows[member[7]]] += moved[7] - directions[7]
-    same = ValueTrust(1.0, by_type["team"].likeness, by_type["team"].counts, by_type["team"].rows, sums)
-    after = same.predict(columns["team"][0], own=moved)
+    same = replace(by_type["team"], weight=1.0, sums=sums)
+    after = predict(same, columns["team"][0], moved)
     np.testing.assert_allclose(after[7], before[7], atol=1e-5)
     assert np.abs(after - before).max() > 1e-3
 
 
-def test_likeness_is_the_mean_cosine_of_those_that_share_a_value() -> None:
+def test_correlation_is_the_mean_cosine_of_those_that_share_a_value() -> None:
     directions, member = clouds(n=800)
-    by_type, _ = learn_trust({"team": (Ragged.from_lists([[m] for m in member]), 4)}, directions)
+    by_type, _ = learn_statistics({"team": (Ragged.from_lists([[m] for m in member]), 4)}, directions)
     for value in range(4):
         own = directions[np.array(member) == value]
         cosines = (own @ own.T)[~np.eye(len(own), dtype=bool)]
-        assert by_type["team"].likeness[value] == pytest.approx(cosines.mean(), abs=0.01)
+        assert by_type["team"].correlation[value] == pytest.approx(cosines.mean(), abs=0.01)
 
 
 def test_values_of_one_document_are_ignored() -> None:
     directions, _ = clouds(n=30)
     each_its_own = Ragged.from_lists([[row] for row in range(30)])
-    by_type, expected = learn_trust({"id": (each_its_own, 30)}, directions)
-    assert by_type["id"].trust == 0
+    by_type, expected = learn_statistics({"id": (each_its_own, 30)}, directions)
+    assert by_type["id"].weight == 0
     assert (by_type["id"].rows == -1).all()
     assert by_type["id"].sums.shape == (0, 12)
     assert not expected.any()
-    assert not by_type["id"].predict(each_its_own).any()
+    assert not predict(by_type["id"], each_its_own).any()
 
 
 def test_an_informative_type_gets_more_than_a_noisy_one() -> None:
@@ -102,7 +110,7 @@ def test_an_informative_type_gets_more_than_a_noisy_one() -> None:
     rng = np.random.default_rng(3)
     noisy = [[m if rng.random() < 0.4 else int(rng.integers(4))] for m in member]
     random = [[int(rng.integers(4))] for _ in member]
-    by_type, _ = learn_trust(
+    by_type, _ = learn_statistics(
         {
             "team": (Ragged.from_lists([[m] for m in member]), 4),
             "noisy": (Ragged.from_lists(noisy), 4),
@@ -110,23 +118,23 @@ def test_an_informative_type_gets_more_than_a_noisy_one() -> None:
         },
         directions,
     )
-    assert by_type["team"].trust > 0.8
-    assert (by_type["team"].likeness > by_type["noisy"].likeness).all()
-    assert by_type["noisy"].trust < by_type["team"].trust
-    assert by_type["random"].trust == 0
+    assert by_type["team"].weight > 0.8
+    assert (by_type["team"].correlation > by_type["noisy"].correlation).all()
+    assert by_type["noisy"].weight < by_type["team"].weight
+    assert by_type["random"].weight == 0
 
 
 def test_trust_can_be_left_unlearned() -> None:
     directions, _ = clouds()
     year = Ragged.from_lists([[row % 5] for row in range(120)])
-    by_type, expected = learn_trust({"year": (year, 5)}, directions, learned=False)
-    assert by_type["year"].trust == 1
-    np.testing.assert_allclose(expected, by_type["year"].predict(year, own=directions))
+    by_type, expected = learn_statistics({"year": (year, 5)}, directions, learn_weights=False)
+    assert by_type["year"].weight == 1
+    np.testing.assert_allclose(expected, predict(by_type["year"], year, directions))
 
 
 def test_no_types_at_all() -> None:
     directions, _ = clouds(n=5)
-    by_type, expected = learn_trust({}, directions)
+    by_type, expected = learn_statistics({}, directions)
     assert by_type == {}
     assert not expected.any()
 
@@ -134,15 +142,7 @@ def test_no_types_at_all() -> None:
 @pytest.fixture(scope="module")
 def letters() -> tuple[Corpus, FloatArray]:
     corpus = read_corpus(sample_documents(), metadata=METADATA, min_count=2)
-    _, seen = learn_views(
-        corpus,
-        list(METADATA),
-        dimension=300,
-        contexts=4000,
-        weigh_words=True,
-        learned_trust=True,
-        seed=0,
-    )
+    _, seen = learn_views([WordsView(metadata=METADATA), MetadataView(METADATA)], corpus)
     return corpus, seen.text
 
 
@@ -150,11 +150,11 @@ def letters() -> tuple[Corpus, FloatArray]:
 def test_a_random_year_is_not_trusted(letters: tuple[Corpus, FloatArray], n_years: int) -> None:
     corpus, directions = letters
     columns = {kind: (one.values, len(one.vocabulary)) for kind, one in corpus.metadata.items()}
-    without, _ = learn_trust(columns, directions)
+    without, _ = learn_statistics(columns, directions)
     for seed in range(5):
         years = np.random.default_rng(seed).integers(n_years, size=(len(corpus), 1)).tolist()
-        found, _ = learn_trust(columns | {"year": (Ragged.from_lists(years), n_years)}, directions)
-        assert found["year"].trust < 0.05
+        found, _ = learn_statistics(columns | {"year": (Ragged.from_lists(years), n_years)}, directions)
+        assert found["year"].weight < 0.05
         for kind in METADATA:
-            assert found[kind].trust == pytest.approx(without[kind].trust, abs=0.02)
-            assert found[kind].trust > 0.5
+            assert found[kind].weight == pytest.approx(without[kind].weight, abs=0.02)
+            assert found[kind].weight > 0.5

@@ -16,7 +16,7 @@ from himecat.compare.systems.tfidf_svm import tfidf_svm
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.input.unicode_words import tokenize
+from himecat.input.tokenizer import tokenize
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = sample_taxonomy()
@@ -149,9 +149,9 @@ def test_metadata_that_say_nothing_cost_nothing(n_years: int, found: npt.NDArray
     rng = np.random.default_rng(5)
     documents = [document | {"year": str(rng.integers(n_years))} for document in DOCUMENTS]
     model = HiMeCat(TREE, [*METADATA, "year"]).fit(documents, LABELS)
-    trust = model.classifier_.views.trust
-    assert trust["year"].trust == 0
-    assert all(trust[kind].trust > 0.5 for kind in METADATA)
+    weights = model.classifier_.views["metadata"].weights
+    assert weights["year"] == 0
+    assert all(weights[kind] > 0.5 for kind in METADATA)
     assert right(model.predict(documents))[TEST].mean() > found[TEST].mean() - 0.01
 
 
@@ -162,8 +162,9 @@ def test_metadata_that_say_something_help() -> None:
         right(with_them.predict(DOCUMENTS))[TEST].mean()
         >= right(bare.predict(DOCUMENTS))[TEST].mean() - 0.005
     )
-    assert set(with_them.classifier_.views.trust) == set(METADATA)
-    assert min(one.trust for one in with_them.classifier_.views.trust.values()) > 0.3
+    weights = with_them.classifier_.views["metadata"].weights
+    assert set(weights) == set(METADATA)
+    assert min(weights.values()) > 0.3
 
 
 def test_the_papers_way_is_still_there() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from himecat import Taxonomy
 from himecat.classifier.assignments import assign, node_probabilities
-from himecat.classifier.path_confidence import UNCHANGED, learn_levels, settle
+from himecat.classifier.path_confidence import IDENTITY, fit_path_confidence, rescale_paths
 
 FLAT = Taxonomy.from_paths([("a",), ("b",), ("c",)])
 DEEP = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w")])
@@ -66,7 +66,7 @@ def leads(leaves: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
 def test_rows_are_probabilities(case: tuple[Taxonomy, npt.NDArray[np.float32], Levels]) -> None:
     tree, leaves, levels = case
     before = leaves.copy()
-    found = settle(tree, leaves, levels)
+    found = rescale_paths(tree, leaves, levels)
     assert found.shape == leaves.shape
     assert found.dtype == np.float32
     assert (found >= 0).all()
@@ -80,15 +80,15 @@ def test_no_document_moves(case: tuple[Taxonomy, npt.NDArray[np.float32], Levels
     """The leaf that a user is told is the likeliest one before and after."""
     tree, leaves, levels = case
     clear = leads(leaves)
-    before, after = assign(tree, leaves), assign(tree, settle(tree, leaves, levels))
+    before, after = assign(tree, leaves), assign(tree, rescale_paths(tree, leaves, levels))
     assert before.nodes[clear].tolist() == after.nodes[clear].tolist()
 
 
 @pytest.mark.parametrize(
     ("tree", "leaves", "levels"),
     [
-        (DEEP, [0.31, 0.29, 0.28, 0.12], [(0.5, 0.0), UNCHANGED]),
-        (DEEP, [0.30, 0.29, 0.26, 0.15], [(1.0, -5.0), UNCHANGED]),
+        (DEEP, [0.31, 0.29, 0.28, 0.12], [(0.5, 0.0), IDENTITY]),
+        (DEEP, [0.30, 0.29, 0.26, 0.15], [(1.0, -5.0), IDENTITY]),
         (FLAT, [0.3, 0.4, 0.3], [(1.0, -5.0)]),
         (FLAT, [0.45, 0.1, 0.45001], [(0.05, -5.0)]),
     ],
@@ -96,7 +96,7 @@ def test_no_document_moves(case: tuple[Taxonomy, npt.NDArray[np.float32], Levels
 )
 def test_an_unsure_document_does_not_move_either(tree: Taxonomy, leaves: list[float], levels: Levels) -> None:
     before = np.array([leaves], dtype=np.float32)
-    assert settle(tree, before, levels).argmax() == before.argmax()
+    assert rescale_paths(tree, before, levels).argmax() == before.argmax()
 
 
 @given(cases())
@@ -105,10 +105,10 @@ def test_a_child_is_never_surer_than_its_parent(
     case: tuple[Taxonomy, npt.NDArray[np.float32], Levels],
 ) -> None:
     tree, leaves, levels = case
-    at = node_probabilities(tree, settle(tree, leaves, levels))
+    at = node_probabilities(tree, rescale_paths(tree, leaves, levels))
     for node in range(1, len(tree)):
         assert (at[:, node] <= at[:, tree.parents[node]] + 1e-6).all()
-    confidence = assign(tree, settle(tree, leaves, levels)).confidence
+    confidence = assign(tree, rescale_paths(tree, leaves, levels)).confidence
     assert not (np.diff(confidence, axis=1) > 1e-6).any()
 
 
@@ -116,21 +116,21 @@ def test_a_child_is_never_surer_than_its_parent(
 @settings(max_examples=60, deadline=None)
 def test_unchanged_levels_change_nothing(case: tuple[Taxonomy, npt.NDArray[np.float32], Levels]) -> None:
     tree, leaves, levels = case
-    np.testing.assert_allclose(settle(tree, leaves, [UNCHANGED] * len(levels)), leaves, atol=1e-4)
+    np.testing.assert_allclose(rescale_paths(tree, leaves, [IDENTITY] * len(levels)), leaves, atol=1e-4)
 
 
 def test_unchanged_levels_change_nothing_where_the_likeliest_leaf_is_below_a_less_likely_node() -> None:
     """The three leaves of a are likelier together than b, and b is likelier than each of them."""
     tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("a", "z"), ("b",)])
     before = node_probabilities(tree, np.array([[0.4, 0.2, 0.2, 0.2]], np.float32))
-    after = node_probabilities(tree, settle(tree, np.array([[0.4, 0.2, 0.2, 0.2]]), [UNCHANGED] * 2))
+    after = node_probabilities(tree, rescale_paths(tree, np.array([[0.4, 0.2, 0.2, 0.2]]), [IDENTITY] * 2))
     np.testing.assert_allclose(after, before, atol=1e-5)
 
 
 @pytest.mark.parametrize(("slope", "offset"), [(0.5, 0.0), (1.0, -0.7), (1.5, 0.4)])
 def test_the_confidence_is_the_one_that_was_learned(slope: float, offset: float) -> None:
     leaves = np.array([[0.9, 0.06, 0.04], [0.02, 0.8, 0.18]])
-    found = settle(FLAT, leaves, [(slope, offset)])
+    found = rescale_paths(FLAT, leaves, [(slope, offset)])
     np.testing.assert_allclose(found.max(axis=1), share(slope * odds([0.9, 0.8]) + offset), atol=1e-5)
     # The others share the rest as before.
     assert found[0, 1] / found[0, 2] == pytest.approx(1.5, rel=1e-4)
@@ -139,7 +139,7 @@ def test_the_confidence_is_the_one_that_was_learned(slope: float, offset: float)
 
 def test_every_level_has_its_own() -> None:
     leaves = np.array([[0.7, 0.1, 0.15, 0.05]])
-    at = node_probabilities(DEEP, settle(DEEP, leaves, [(1.0, 0.5), (1.0, -0.5)]))[0]
+    at = node_probabilities(DEEP, rescale_paths(DEEP, leaves, [(1.0, 0.5), (1.0, -0.5)]))[0]
     assert at[DEEP.find("a")] == pytest.approx(share(odds(0.8) + 0.5), abs=1e-5)
     assert at[DEEP.find("x")] == pytest.approx(share(odds(0.7) - 0.5), abs=1e-5)
     assert at[DEEP.find("z")] / at[DEEP.find("w")] == pytest.approx(3.0, rel=1e-4)
@@ -148,7 +148,7 @@ def test_every_level_has_its_own() -> None:
 def test_a_level_that_is_not_touched_keeps_its_sums() -> None:
     leaves = np.array([[0.7, 0.1, 0.15, 0.05], [0.04, 0.06, 0.2, 0.7]])
     before = node_probabilities(DEEP, leaves.astype(np.float32))
-    after = node_probabilities(DEEP, settle(DEEP, leaves, [UNCHANGED, (0.6, 0.2)]))
+    after = node_probabilities(DEEP, rescale_paths(DEEP, leaves, [IDENTITY, (0.6, 0.2)]))
     above = [DEEP.find("a"), DEEP.find("b")]
     np.testing.assert_allclose(after[:, above], before[:, above], atol=1e-5)
     assert np.abs(after - before).max() > 0.02
@@ -161,7 +161,7 @@ def test_surer_documents_stay_surer() -> None:
     tops = np.linspace(0.4, 0.99, 30)
     leaves = np.stack([tops, (1 - tops) * 0.6, (1 - tops) * 0.4], axis=1)
     for level in ((0.05, -3.0), (0.5, 0.5), (3.0, -1.0)):
-        assert (np.diff(settle(FLAT, leaves, [level])[:, 0]) >= -1e-6).all()
+        assert (np.diff(rescale_paths(FLAT, leaves, [level])[:, 0]) >= -1e-6).all()
 
 
 def test_a_leaf_above_the_lowest_level_keeps_its_confidence_below_it() -> None:
@@ -169,13 +169,13 @@ def test_a_leaf_above_the_lowest_level_keeps_its_confidence_below_it() -> None:
     c = tree.leaf_position[tree.find("c")]
     leaves = np.full((1, 3), 0.1)
     leaves[0, c] = 0.8
-    found = settle(tree, leaves, [UNCHANGED, (1.0, -3.0)])
+    found = rescale_paths(tree, leaves, [IDENTITY, (1.0, -3.0)])
     np.testing.assert_allclose(found, leaves, atol=1e-5)
 
 
 def test_a_document_that_is_entirely_sure() -> None:
     leaves = np.array([[1.0, 0.0, 0.0], [1.0 - 1e-7, 1e-7, 0.0]])
-    found = settle(FLAT, leaves, [(0.5, -2.0)])
+    found = rescale_paths(FLAT, leaves, [(0.5, -2.0)])
     assert np.isfinite(found).all()
     assert found.argmax(axis=1).tolist() == [0, 0]
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
@@ -183,16 +183,19 @@ def test_a_document_that_is_entirely_sure() -> None:
 
 @pytest.mark.parametrize("tree", [FLAT, DEEP], ids=["flat", "deep"])
 def test_an_empty_batch(tree: Taxonomy) -> None:
-    found = settle(tree, np.zeros((0, tree.n_leaves), np.float32), [(0.5, 0.1)] * tree.depth)
+    found = rescale_paths(tree, np.zeros((0, tree.n_leaves), np.float32), [(0.5, 0.1)] * tree.depth)
     assert found.shape == (0, tree.n_leaves)
     assert found.dtype == np.float32
     nobody = np.zeros(0, dtype=np.int64)
-    assert learn_levels(tree, np.zeros((0, tree.n_leaves)), nobody, np.zeros(0)) == (UNCHANGED,) * tree.depth
+    assert (
+        fit_path_confidence(tree, np.zeros((0, tree.n_leaves)), nobody, np.zeros(0))
+        == (IDENTITY,) * tree.depth
+    )
 
 
 def test_a_tree_of_one_leaf() -> None:
     tree = Taxonomy.from_paths([("a",)])
-    assert settle(tree, np.ones((3, 1)), [(0.5, -2.0)]).tolist() == [[1.0]] * 3
+    assert rescale_paths(tree, np.ones((3, 1)), [(0.5, -2.0)]).tolist() == [[1.0]] * 3
 
 
 # -- what is learned -----------------------------------------------------------------------------------
@@ -210,21 +213,23 @@ def distorted(slope: float, offset: float, n: int = 6000) -> tuple[Floats, npt.N
 @pytest.mark.parametrize("slope", [0.4, 1.0, 1.8])
 def test_a_known_distortion_is_found(slope: float) -> None:
     leaves, truth = distorted(slope, 0.3)
-    ((found, _),) = learn_levels(FLAT, leaves, truth, np.ones(len(truth)))
+    ((found, _),) = fit_path_confidence(FLAT, leaves, truth, np.ones(len(truth)))
     assert found == pytest.approx(slope, rel=0.12)
 
 
 def test_most_of_what_held_out_documents_fall_short_is_excused() -> None:
     """They are judged by models with fewer labels: the confidence moves towards them, and stops on the way."""
     leaves, truth = distorted(1.0, -1.0)
-    settled = settle(FLAT, leaves, learn_levels(FLAT, leaves, truth, np.ones(len(truth))))[:, 0].mean()
+    settled = rescale_paths(FLAT, leaves, fit_path_confidence(FLAT, leaves, truth, np.ones(len(truth))))[
+        :, 0
+    ].mean()
     came_true, claimed = (truth == 0).mean(), leaves[:, 0].mean()
     assert came_true + 0.05 < settled < claimed - 0.01
 
 
 def test_what_comes_true_is_left_nearly_as_it_is() -> None:
     leaves, truth = distorted(1.0, 0.0)
-    ((slope, offset),) = learn_levels(FLAT, leaves, truth, np.ones(len(truth)))
+    ((slope, offset),) = fit_path_confidence(FLAT, leaves, truth, np.ones(len(truth)))
     assert slope == pytest.approx(1.0, abs=0.1)
     assert offset == pytest.approx(0.0, abs=0.1)
 
@@ -237,17 +242,17 @@ def test_each_level_is_learned_from_its_own_choices() -> None:
     guessed = truth // 2 * 2 + rng.integers(2, size=1000)
     leaves[np.arange(1000), guessed] = rng.uniform(0.7, 0.95, size=1000)
     leaves[np.arange(1000), guessed ^ 1] = 0.98 - leaves[np.arange(1000), guessed]
-    upper, lower = learn_levels(DEEP, leaves, truth, np.ones(1000))
+    upper, lower = fit_path_confidence(DEEP, leaves, truth, np.ones(1000))
     assert upper[0] > 0.95
     assert lower[0] < 0.3
-    at_a = node_probabilities(DEEP, settle(DEEP, leaves, [upper, lower]))[:, [1, 2]].max(axis=1)
+    at_a = node_probabilities(DEEP, rescale_paths(DEEP, leaves, [upper, lower]))[:, [1, 2]].max(axis=1)
     assert at_a.min() > 0.95
 
 
 @pytest.mark.parametrize("n", [1, 19])
 def test_few_documents_change_nothing(n: int) -> None:
     leaves, truth = distorted(0.3, -2.0, n)
-    assert learn_levels(FLAT, leaves, truth, np.ones(n)) == (UNCHANGED,)
+    assert fit_path_confidence(FLAT, leaves, truth, np.ones(n)) == (IDENTITY,)
 
 
 def test_a_level_that_few_reach_is_left_as_it_is() -> None:
@@ -255,26 +260,28 @@ def test_a_level_that_few_reach_is_left_as_it_is() -> None:
     c = int(tree.leaf_position[tree.find("c")])
     leaves = np.full((60, 3), 0.1)
     leaves[:, c] = 0.8
-    upper, lower = learn_levels(tree, leaves, np.full(60, c), np.ones(60))
-    assert upper != UNCHANGED
-    assert lower == UNCHANGED
+    upper, lower = fit_path_confidence(tree, leaves, np.full(60, c), np.ones(60))
+    assert upper != IDENTITY
+    assert lower == IDENTITY
 
 
 def test_weights_count() -> None:
     leaves, truth = distorted(1.0, 0.0, 400)
     trusting, doubting = (
-        learn_levels(FLAT, leaves, truth, np.where((truth == 0) == trusted, 1.0, 0.01))[0]
+        fit_path_confidence(FLAT, leaves, truth, np.where((truth == 0) == trusted, 1.0, 0.01))[0]
         for trusted in (True, False)
     )
-    confident, doubtful = (settle(FLAT, leaves, [level])[:, 0].mean() for level in (trusting, doubting))
+    confident, doubtful = (
+        rescale_paths(FLAT, leaves, [level])[:, 0].mean() for level in (trusting, doubting)
+    )
     assert confident > doubtful + 0.05
 
 
 @pytest.mark.parametrize("always", [True, False])
 def test_always_right_and_never_right(always: bool) -> None:
     leaves, _ = distorted(1.0, 0.0, 100)
-    ((slope, offset),) = learn_levels(FLAT, leaves, np.full(100, 0 if always else 1), np.ones(100))
+    ((slope, offset),) = fit_path_confidence(FLAT, leaves, np.full(100, 0 if always else 1), np.ones(100))
     assert np.isfinite([slope, offset]).all()
     assert slope > 0
-    after = settle(FLAT, leaves, [(slope, offset)])[:, 0].mean()
+    after = rescale_paths(FLAT, leaves, [(slope, offset)])[:, 0].mean()
     assert (after > leaves[:, 0].mean()) == always

@@ -1,4 +1,4 @@
-"""Frequencies of the leaves: found, and believed as far as two halves of the labels agree."""
+"""Frequencies of the leaves: found, and shrink_log_prior as far as two halves of the labels agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from himecat import Taxonomy
 from himecat.classifier.calibration import calibrate
-from himecat.classifier.label_prior import believed, log_frequencies
+from himecat.classifier.label_prior import estimate_log_prior, shrink_log_prior
 
 SKEW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 TREE = Taxonomy.from_paths([(name,) for name in "abcdef"])
@@ -41,7 +41,7 @@ def right(logits: Floats, leaves: npt.NDArray[np.int64]) -> float:
 @pytest.mark.parametrize("apart", [3.0, 5.0])
 def test_a_known_skew_is_found(apart: float) -> None:
     logits, leaves = documents(SKEW, apart)
-    found = log_frequencies(logits)
+    found = estimate_log_prior(logits)
     assert found.dtype == np.float32
     assert found.mean() == pytest.approx(0.0, abs=1e-5)
     # Even mass and the doubt about the rest draw them together, and never apart.
@@ -55,14 +55,14 @@ def test_overlapping_leaves_are_told_apart_by_their_frequencies() -> None:
     """Counting the likeliest leaves would find frequent leaves too rare."""
     logits, leaves = documents(SKEW, 1.5)
     counted = centred(np.bincount(logits.argmax(axis=1), minlength=6) / len(leaves))
-    found = log_frequencies(logits)
+    found = estimate_log_prior(logits)
     assert counted.std() < found.std()
     assert np.abs(found - centred(SKEW)).max() < np.abs(counted - centred(SKEW)).max()
     assert right(logits + found, leaves) > right(logits, leaves) + 0.03
 
 
 def test_even_leaves_stay_even() -> None:
-    found = log_frequencies(documents(np.full(6, 1 / 6), 3.0)[0])
+    found = estimate_log_prior(documents(np.full(6, 1 / 6), 3.0)[0])
     np.testing.assert_allclose(found, 0.0, atol=0.15)
 
 
@@ -75,7 +75,7 @@ def estimates(true: Floats, mistakes: float, seed: int) -> list[npt.NDArray[np.f
 
 def test_estimates_that_agree_by_chance_only_are_not_believed() -> None:
     even = np.zeros(80)
-    left = [believed(*estimates(even, 0.6, seed)).std() for seed in range(20)]
+    left = [shrink_log_prior(*estimates(even, 0.6, seed)).std() for seed in range(20)]
     assert np.mean(left) < 0.15 * 0.6
 
 
@@ -86,7 +86,7 @@ def test_as_much_is_believed_as_the_leaves_truly_vary(mistakes: float) -> None:
     errors, shares = [], []
     for seed in range(20):
         found, *halves = estimates(true, mistakes, seed)
-        kept = believed(found, *halves)
+        kept = shrink_log_prior(found, *halves)
         assert kept.dtype == np.float32
         shares.append(kept.std() / found.std())
         errors.append(np.square(kept - true).mean() - np.square(found - true).mean())
@@ -97,14 +97,14 @@ def test_as_much_is_believed_as_the_leaves_truly_vary(mistakes: float) -> None:
 
 def test_nothing_found_and_one_leaf() -> None:
     nothing = np.zeros(4, dtype=np.float32)
-    assert not believed(nothing, nothing, nothing).any()
+    assert not shrink_log_prior(nothing, nothing, nothing).any()
     one = np.zeros(1, dtype=np.float32)
-    assert believed(one, one, one).tolist() == [0.0]
+    assert shrink_log_prior(one, one, one).tolist() == [0.0]
 
 
 def test_an_estimate_is_never_drawn_apart() -> None:
     found = np.array([0.5, -0.5], dtype=np.float32)
-    assert believed(found, 3 * found, 3 * found).tolist() == found.tolist()
+    assert shrink_log_prior(found, 3 * found, 3 * found).tolist() == found.tolist()
 
 
 def test_a_leaf_favoured_by_the_classifier_alone_is_not_taken_for_frequent() -> None:
@@ -114,8 +114,8 @@ def test_a_leaf_favoured_by_the_classifier_alone_is_not_taken_for_frequent() -> 
     held_out, truth = documents(even, 2.0, 300, seed=1)
     everywhere, _ = documents(even, 2.0)
     calibration = calibrate(TREE, held_out + favoured, truth)
-    plain = log_frequencies(calibration.sharpness * (everywhere + favoured))
-    fair = log_frequencies(np.asarray(calibration.logits(everywhere + favoured)))
+    plain = estimate_log_prior(calibration.inverse_temperature * (everywhere + favoured))
+    fair = estimate_log_prior(np.asarray(calibration.logits(everywhere + favoured)))
     assert plain[0] > 0.5
     assert abs(fair[0]) < 0.25
 
@@ -125,12 +125,12 @@ def test_a_leaf_that_is_both_favoured_and_frequent_is_frequent() -> None:
     held_out, truth = documents(np.full(6, 1 / 6), 3.0, 300, seed=1)
     everywhere, _ = documents(SKEW, 3.0)
     calibration = calibrate(TREE, held_out + favoured, truth)
-    found = log_frequencies(np.asarray(calibration.logits(everywhere + favoured)))
+    found = estimate_log_prior(np.asarray(calibration.logits(everywhere + favoured)))
     np.testing.assert_allclose(found, centred(SKEW), atol=0.4)
 
 
 def test_a_leaf_without_documents_stays_possible() -> None:
-    found = log_frequencies(np.repeat(50.0 * np.eye(3)[:2], 500, axis=0))
+    found = estimate_log_prior(np.repeat(50.0 * np.eye(3)[:2], 500, axis=0))
     assert np.isfinite(found).all()
     assert found[2] < -1.0
     # Even mass of a tenth over three leaves, beside eleven tenths in all.
@@ -139,20 +139,20 @@ def test_a_leaf_without_documents_stays_possible() -> None:
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 0), (0, 1), (5, 1)])
 def test_no_documents_or_one_leaf(shape: tuple[int, int]) -> None:
-    found = log_frequencies(np.ones(shape))
+    found = estimate_log_prior(np.ones(shape))
     assert found.tolist() == [0.0] * shape[1]
     assert found.dtype == np.float32
 
 
 def test_one_document() -> None:
-    found = log_frequencies(np.array([[2.0, 0.0, 0.0]]))
+    found = estimate_log_prior(np.array([[2.0, 0.0, 0.0]]))
     assert np.isfinite(found).all()
     assert found[0] > found[1] == pytest.approx(found[2])
 
 
 def test_extreme_scores() -> None:
     logits = np.array([[1e5, -1e5, 0.0]] * 10 + [[-1e5, 1e5, 0.0]] * 5, dtype=np.float32)
-    found = log_frequencies(logits)
+    found = estimate_log_prior(logits)
     assert np.isfinite(found).all()
     assert found[0] > found[1] > found[2]
 
@@ -160,5 +160,5 @@ def test_extreme_scores() -> None:
 def test_the_scores_are_left_alone() -> None:
     logits, _ = documents(SKEW, 3.0, 50)
     before = logits.copy()
-    log_frequencies(logits)
+    estimate_log_prior(logits)
     np.testing.assert_array_equal(logits, before)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from himecat import HiMeCat
-from himecat.classifier.cross_validation import folds, wants_frequencies
-from himecat.classifier.scorer import FusedSettings, leaf_groups
+from himecat.classifier.cross_validation import make_folds, prior_is_estimated
+from himecat.classifier.scorer import leaf_groups
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import Default
 
 
 def tree(*widths: int) -> Taxonomy:
@@ -50,7 +51,7 @@ def test_enough_held_out_documents_are_enough() -> None:
     few, many = tree(4, 5), tree(20, 20)
     for given, fold_sizes in ((few, [20] * 5), (many, [667])):
         supervision = Supervision(np.arange(5 * given.n_leaves), np.repeat(np.array(given.leaves), 5))
-        found = folds(given, supervision, 10_000, 0)
+        found = make_folds(given, supervision, 10_000, 0)
         assert len(found) == len(fold_sizes)
         assert sum(map(len, found)) == pytest.approx(sum(fold_sizes), rel=0.1)
 
@@ -58,13 +59,13 @@ def test_enough_held_out_documents_are_enough() -> None:
 def test_frequencies_need_a_few_documents_per_leaf() -> None:
     given = tree(4, 5)
     supervision = Supervision(np.arange(20), np.array(given.leaves))
-    settings = FusedSettings()
-    assert [wants_frequencies(given, supervision, 20 + n, settings) for n in (0, 99, 100)] == [
+    settings = Default()
+    assert [prior_is_estimated(given, supervision, 20 + n, settings) for n in (0, 99, 100)] == [
         False,
         False,
         True,
     ]
-    assert not wants_frequencies(given, supervision, 1000, FusedSettings(learn_prior=False))
+    assert not prior_is_estimated(given, supervision, 1000, Default(learn_prior=False))
 
 
 def test_documents_of_very_many_categories_find_their_place() -> None:

@@ -7,7 +7,13 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Taxonomy
-from himecat.classifier.calibration import AS_IT_IS, TYPICAL_SHARPNESS, Calibration, calibrate, settle_surest
+from himecat.classifier.calibration import (
+    DEFAULT_INVERSE_TEMPERATURE,
+    IDENTITY,
+    Calibration,
+    calibrate,
+    calibrate_paths,
+)
 from himecat.classifier.mixture import softmax
 
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w"), ("c",)])
@@ -26,7 +32,7 @@ def answered(
 @pytest.mark.parametrize("sharpness", [0.1, 0.4, 1.5])
 def test_a_known_sharpness_is_found(sharpness: float) -> None:
     found = calibrate(TREE, *answered(sharpness))
-    assert found.sharpness == pytest.approx(sharpness, rel=0.1)
+    assert found.inverse_temperature == pytest.approx(sharpness, rel=0.1)
     for exponent, slips in found.levels:
         assert exponent == pytest.approx(1.0, abs=0.15)
         assert slips < 0.08
@@ -55,7 +61,7 @@ def test_slips_are_learned() -> None:
     assert found.max(axis=1).mean() == pytest.approx(0.84, abs=0.05)
 
 
-@pytest.mark.parametrize("levels", [(AS_IT_IS,) * 2, ((0.5, 0.1), (2.0, 0.0)), ((1.0, 0.0), (0.3, 0.9))])
+@pytest.mark.parametrize("levels", [(IDENTITY,) * 2, ((0.5, 0.1), (2.0, 0.0)), ((1.0, 0.0), (0.3, 0.9))])
 def test_rows_sum_to_one(levels: tuple[tuple[float, float], ...]) -> None:
     scores = 40.0 * np.random.default_rng(0).normal(size=(50, 5))
     found = Calibration(2.0, levels).probabilities(TREE, scores)
@@ -69,8 +75,8 @@ def test_an_exponent_acts_on_its_own_level() -> None:
     x, y = (TREE.leaf_position[TREE.find(name)] for name in "xy")
     scores = np.zeros((1, 5))
     scores[0, [x, y]] = 2.0, 1.0
-    plain = Calibration(1.0, (AS_IT_IS, AS_IT_IS)).probabilities(TREE, scores)[0]
-    deeper = Calibration(1.0, (AS_IT_IS, (0.5, 0.0))).probabilities(TREE, scores)[0]
+    plain = Calibration(1.0, (IDENTITY, IDENTITY)).probabilities(TREE, scores)[0]
+    deeper = Calibration(1.0, (IDENTITY, (0.5, 0.0))).probabilities(TREE, scores)[0]
     assert plain[[x, y]].sum() == pytest.approx(deeper[[x, y]].sum(), abs=1e-5)
     assert deeper[y] / deeper[x] == pytest.approx((plain[y] / plain[x]) ** 0.5, abs=1e-4)
 
@@ -78,28 +84,30 @@ def test_an_exponent_acts_on_its_own_level() -> None:
 @pytest.mark.parametrize("n", [0, 1, 19])
 def test_with_few_documents_the_usual_values_stand(n: int) -> None:
     scores, leaves = answered(3.0)
-    assert calibrate(TREE, scores[:n], leaves[:n]) == Calibration(TYPICAL_SHARPNESS, (AS_IT_IS,) * 2)
+    assert calibrate(TREE, scores[:n], leaves[:n]) == Calibration(
+        DEFAULT_INVERSE_TEMPERATURE, (IDENTITY,) * 2
+    )
 
 
 def test_a_level_with_few_choices_is_left_as_it_is() -> None:
     scores, _ = answered(0.4)
     # All at the leaf c, below which there is nothing to choose.
     found = calibrate(TREE, scores[:40], np.full(40, TREE.leaf_position[TREE.find("c")]))
-    assert found.levels[1] == AS_IT_IS
-    assert found.levels[0] != AS_IT_IS
+    assert found.levels[1] == IDENTITY
+    assert found.levels[0] != IDENTITY
 
 
 def test_right_answers_and_wrong_ones() -> None:
     scores = 4.0 * np.eye(5)[np.arange(100) % 5]
     right, wrong = (calibrate(TREE, scores, (np.arange(100) + shift) % 5) for shift in (0, 1))
-    assert right.sharpness > 1.0 > 0.1 > wrong.sharpness
+    assert right.inverse_temperature > 1.0 > 0.1 > wrong.inverse_temperature
 
 
 def test_weights_count() -> None:
     scores = 4.0 * np.eye(5)[np.zeros(60, dtype=int)]
     leaves = np.where(np.arange(60) < 30, 0, 1)
     trusting = calibrate(TREE, scores, leaves, np.where(leaves == 0, 1.0, 0.01))
-    assert trusting.sharpness > calibrate(TREE, scores, leaves).sharpness
+    assert trusting.inverse_temperature > calibrate(TREE, scores, leaves).inverse_temperature
 
 
 # -- leaves that the scores favour ---------------------------------------------------------------------
@@ -113,9 +121,9 @@ def test_a_leaf_that_the_scores_favour_is_corrected(favour: float) -> None:
     found = calibrate(TREE, tilted[:1500], leaves[:1500])
     assert len(found.bias) == 5
     # In the scores' own measure, whatever the sharpness: exactly what was added is taken away.
-    taken = (found.bias[2] - np.mean(np.delete(found.bias, 2))) / found.sharpness
+    taken = (found.bias[2] - np.mean(np.delete(found.bias, 2))) / found.inverse_temperature
     assert taken == pytest.approx(-favour / 0.5, abs=0.6)
-    plain = Calibration(found.sharpness, found.levels)
+    plain = Calibration(found.inverse_temperature, found.levels)
     fair_hits, plain_hits = (
         (one.probabilities(TREE, tilted[1500:]).argmax(axis=1) == leaves[1500:]).mean()
         for one in (found, plain)
@@ -157,27 +165,31 @@ def test_what_is_said_about_sureness_is_learned_without_the_biases() -> None:
     scores, leaves = answered(0.5, n=60)
     scores[:, 2] += 3.0
     found = calibrate(TREE, scores, leaves)
-    fair = calibrate(TREE, scores + np.array(found.bias) / found.sharpness, leaves)
-    assert found.sharpness < fair.sharpness
+    fair = calibrate(TREE, scores + np.array(found.bias) / found.inverse_temperature, leaves)
+    assert found.inverse_temperature < fair.inverse_temperature
 
 
 def test_biases_are_added_to_the_logits() -> None:
     scores = np.random.default_rng(0).normal(size=(4, 5))
     bias = (0.5, 0.0, -1.0, 0.0, 2.0)
-    found = Calibration(2.0, (AS_IT_IS,) * 2, bias)
+    found = Calibration(2.0, (IDENTITY,) * 2, bias)
     np.testing.assert_allclose(found.logits(scores), scores * 2.0 + np.array(bias), atol=1e-6)
     np.testing.assert_allclose(found.probabilities(TREE, scores), softmax(scores * 2.0 + bias), atol=1e-6)
-    np.testing.assert_allclose(Calibration(2.0, (AS_IT_IS,) * 2).logits(scores), scores * 2.0, atol=1e-6)
+    np.testing.assert_allclose(Calibration(2.0, (IDENTITY,) * 2).logits(scores), scores * 2.0, atol=1e-6)
 
 
 def test_the_confidence_of_the_likeliest_path_is_added_last() -> None:
     scores, leaves = answered(0.5)
-    plain = Calibration(0.5, (AS_IT_IS,) * 2, (0.0, 0.0, 0.5, 0.0, 0.0))
-    found = settle_surest(TREE, plain, scores, leaves, np.ones(len(leaves)))
-    assert (found.sharpness, found.levels, found.bias) == (plain.sharpness, plain.levels, plain.bias)
-    assert len(found.surest) == 2
+    plain = Calibration(0.5, (IDENTITY,) * 2, (0.0, 0.0, 0.5, 0.0, 0.0))
+    found = calibrate_paths(TREE, plain, scores, leaves, np.ones(len(leaves)))
+    assert (found.inverse_temperature, found.levels, found.bias) == (
+        plain.inverse_temperature,
+        plain.levels,
+        plain.bias,
+    )
+    assert len(found.paths) == 2
     # A second time nothing is learned on top of the first.
-    assert settle_surest(TREE, found, scores, leaves, np.ones(len(leaves))) == found
+    assert calibrate_paths(TREE, found, scores, leaves, np.ones(len(leaves))) == found
     rows = found.probabilities(TREE, scores)
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-5)
     assert found.probabilities(TREE, scores[:0]).shape == (0, 5)
@@ -185,8 +197,8 @@ def test_the_confidence_of_the_likeliest_path_is_added_last() -> None:
 
 def test_too_sure_scores_are_believed_less() -> None:
     scores, leaves = answered(0.2)
-    loud = Calibration(1.0, (AS_IT_IS,) * 2)
-    found = settle_surest(TREE, loud, scores[:1500], leaves[:1500], np.ones(1500))
+    loud = Calibration(1.0, (IDENTITY,) * 2)
+    found = calibrate_paths(TREE, loud, scores[:1500], leaves[:1500], np.ones(1500))
     before, after = (one.probabilities(TREE, scores[1500:]).max(axis=1) for one in (loud, found))
     hit = (scores[1500:].argmax(axis=1) == leaves[1500:]).mean()
     assert hit < after.mean() < before.mean() - 0.05

