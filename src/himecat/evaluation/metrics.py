@@ -1,10 +1,10 @@
-"""How good the assigned paths are.
+"""Scores of the assigned paths: F1 by leaf, level and category, hierarchical precision and recall, confusions.
 
 Everything is counted on node ids, never on names: two categories may share a name. A document counts for
 its category and for every category above it, on the side of the truth and on the side of the prediction;
 the root counts for nobody.
 
-What the definitions leave open is settled so:
+Conventions where the definitions leave a choice:
 
 - A category that no document belongs to and none was assigned to has F1 0/0. It scores 0 and stays in the
   macro average, as in scikit-learn with an explicit label set and `zero_division=0`.
@@ -137,8 +137,8 @@ class Scores:
         tree, each = self.taxonomy, self.per_category
         return {
             "documents": self.n_documents,
-            "leaf": _f1_dict(self.leaf),
-            "overall": _f1_dict(self.overall),
+            "leaf": self.leaf.as_dict(),
+            "overall": self.overall.as_dict(),
             "hierarchical": {
                 "precision": self.hierarchical_precision,
                 "recall": self.hierarchical_recall,
@@ -152,7 +152,7 @@ class Scores:
                     "categories": level.categories,
                     "documents": level.documents,
                     "accuracy": level.accuracy,
-                    **_f1_dict(level.f1),
+                    **level.f1.as_dict(),
                 }
                 for level in self.levels
             ],
@@ -339,23 +339,32 @@ def lineage_matrix(taxonomy: Taxonomy) -> IntArray:
     return matrix
 
 
+def checked_nodes(taxonomy: Taxonomy, name: str, values: npt.ArrayLike) -> IntArray:
+    """An array of node ids, or an error that names what is wrong with the argument `name`.
+
+    Examples
+    --------
+    >>> checked_nodes(Taxonomy.from_paths([("a",)]), "truth", [0, 2])
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: truth[1] is 2, but the tree's node ids go from 0 to 1.
+    """
+    ids = np.asarray(values)
+    if ids.ndim != 1:
+        raise UsageError(f"{name} must be a flat list of node ids, not an array of shape {ids.shape}.")
+    if len(ids) and not np.issubdtype(ids.dtype, np.integer):
+        raise UsageError(f"{name} must hold node ids (integers), not values of type {ids.dtype}.")
+    ids = ids.astype(np.int64)
+    outside = np.flatnonzero((ids < 0) | (ids >= len(taxonomy)))
+    if len(outside):
+        raise UsageError(
+            f"{name}[{outside[0]}] is {ids[outside[0]]}, but the tree's node ids go from 0 to {len(taxonomy) - 1}."
+        )
+    return ids
+
+
 def _checked(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    checked = []
-    for name, values in (("truth", truth), ("predicted", predicted)):
-        ids = np.asarray(values)
-        if ids.ndim != 1:
-            raise UsageError(f"{name} must be a flat list of node ids, not an array of shape {ids.shape}.")
-        if len(ids) and not np.issubdtype(ids.dtype, np.integer):
-            raise UsageError(f"{name} must hold node ids (integers), not values of type {ids.dtype}.")
-        ids = ids.astype(np.int64)
-        outside = np.flatnonzero((ids < 0) | (ids >= len(taxonomy)))
-        if len(outside):
-            raise UsageError(
-                f"{name}[{outside[0]}] is {ids[outside[0]]}, but the tree's node ids go from 0 to "
-                f"{len(taxonomy) - 1}."
-            )
-        checked.append(ids)
-    known, given = checked
+    known, given = checked_nodes(taxonomy, "truth", truth), checked_nodes(taxonomy, "predicted", predicted)
     if len(known) != len(given):
         raise UsageError(f"There are {len(known)} true categories but {len(given)} predicted ones.")
     if not len(known):
@@ -386,7 +395,3 @@ def _f1_over(each: CategoryScores, nodes: IntArray) -> F1:
     whole = int(each.support[nodes].sum() + each.predicted[nodes].sum())
     micro = 2 * int(each.correct[nodes].sum()) / whole if whole else 0.0
     return F1(micro=micro, macro=float(each.f1[nodes].mean()))
-
-
-def _f1_dict(f1: F1) -> dict[str, float]:
-    return {"micro": f1.micro, "macro": f1.macro}

@@ -1,4 +1,4 @@
-"""How far confidence can be taken at its word.
+"""Calibration and selective prediction: how well confidence tells right from wrong.
 
 Confidence and truth are compared in two ways. *Calibration*: of the documents with a confidence of about 0.8,
 about 80 % should be right. *Risk and coverage*: when only documents of a certain confidence are placed, how
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
 from himecat.errors import DataError, UsageError
-from himecat.evaluation.metrics import lineage_matrix
+from himecat.evaluation.metrics import checked_nodes, lineage_matrix
 from himecat.input.taxonomy.tree import Taxonomy
 
 FloatArray = npt.NDArray[np.float64]
@@ -69,8 +69,8 @@ def level_verdicts(
     A level can be judged where the assigned path reaches it and the truth is known so far: down to the level
     itself, or to a leaf above it. Below a true leaf there is nothing, so a path that goes deeper there is
     wrong. Where the truth ends at an inner category above the level, the level is left out even if the path
-    went astray before: the right ones of such documents cannot be told, so counting only the wrong ones
-    would make the model look too sure.
+    was wrong before: which of such documents are right is not known, so counting only the wrong ones would make
+    the model look overconfident.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def level_verdicts(
     [[True, False], [True, False], [False, False]]
     """
     lineages = lineage_matrix(taxonomy)
-    true, given = (_node_ids(taxonomy, name, ids) for name, ids in (("truth", truth), ("nodes", nodes)))
+    true, given = (checked_nodes(taxonomy, name, ids) for name, ids in (("truth", truth), ("nodes", nodes)))
     if len(true) != len(given):
         raise UsageError(f"There are {len(true)} true categories but {len(given)} assigned ones.")
     known, path = lineages[true], lineages[given]
@@ -214,14 +214,3 @@ def _checked(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[FloatAr
         row = int(np.argmin(np.isfinite(sure)))
         raise UsageError(f"confidence[{row}] is {sure[row]}: leave out documents that were not placed.")
     return sure, right.astype(np.bool_)
-
-
-def _node_ids(taxonomy: Taxonomy, name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    ids = np.asarray(values, dtype=np.int64)
-    outside = np.flatnonzero((ids < 0) | (ids >= len(taxonomy)))
-    if len(outside):
-        raise UsageError(
-            f"{name}[{outside[0]}] is {ids[outside[0]]}, but the tree's node ids go from 0 to "
-            f"{len(taxonomy) - 1}."
-        )
-    return ids

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, Protocol
 
 from himecat.compare.protocol.results import Run
@@ -33,8 +29,7 @@ from himecat.compare.protocol.tables import (
     sweep_tables,
 )
 from himecat.errors import UsageError
-from himecat.evaluation.report.markup import count, escape, name, table
-from himecat.evaluation.report.script import SCRIPT
+from himecat.evaluation.report.markup import count, escape, heading, name, page, table
 from himecat.runtime.files import write_atomic
 
 if TYPE_CHECKING:
@@ -169,24 +164,15 @@ def write_comparison(
 
 
 def _page(sections: Sequence[tuple[str, str, str]], runs: Sequence[Run]) -> str:
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    package = files("himecat.evaluation.report")
     datasets = list(dict.fromkeys(run.dataset for run in runs))
     systems = len({run.system for run in runs})
     draws = len({run.draw for run in runs})
     seeds = len({run.seed for run in runs})
-    return Template(package.joinpath("page.html").read_text("utf-8")).substitute(
-        title=escape(f"Comparison on {', '.join(datasets)}"),
-        subtitle=f"{_counted(systems, 'system')}, {_counted(draws, 'draw')} of the labelled documents, "
-        f"{_counted(seeds, 'seed')}, {_counted(len(runs), 'run')}",
-        style=package.joinpath("style.css").read_text("utf-8") + _STYLE,
-        script=SCRIPT,
-        script_hash=f"sha256-{digest}",
-        links="\n".join(f'<a href="#{key}">{heading}</a>' for key, heading, _ in sections),
-        sections="\n\n".join(
-            f'<section id="{key}"><h2>{heading}</h2>\n{body}\n</section>' for key, heading, body in sections
-        ),
+    subtitle = (
+        f"{_counted(systems, 'system')}, {_counted(draws, 'draw')} of the labelled documents, "
+        f"{_counted(seeds, 'seed')}, {_counted(len(runs), 'run')}"
     )
+    return page(f"Comparison on {', '.join(datasets)}", subtitle, sections, _STYLE)
 
 
 def _counted(number: int, what: str) -> str:
@@ -284,10 +270,7 @@ def _table(found: Table, ours: str = "") -> str:
     # Columns of numbers sort by them; what failed or is absent has none and comes last.
     numeric = [any(row[column].value is not None for row in found.rows) for column in columns]
     marked = [any(row[column].mark for row in found.rows) for column in columns]
-    heads = [
-        f'<th scope="col"{" class=n" if numeric[column] else ""}>{escape(found.titles[column])}</th>'
-        for column in columns
-    ]
+    heads = [heading(escape(found.titles[column]), "n" if numeric[column] else "") for column in columns]
     rows = []
     for row in found.rows:
         cells = [f'<th scope="row" data-value="{escape(row[0].text)}">{name(row[0].text)}</th>']

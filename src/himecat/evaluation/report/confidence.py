@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from himecat.evaluation.reliability import (
     threshold_for_precision,
 )
 from himecat.evaluation.report.documents import PlacedDocuments
-from himecat.evaluation.report.markup import count, percent, table
+from himecat.evaluation.report.markup import count, number_table, percent
 from himecat.input.taxonomy.tree import Taxonomy
 
 FloatArray = npt.NDArray[np.float64]
@@ -86,12 +85,12 @@ def confidence_section(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
     judged, correct = level_verdicts(taxonomy, placed.truths[assigned], placed.nodes[assigned])
     last = np.asarray(taxonomy.depths)[placed.nodes[assigned]] - 1
     rows = np.arange(len(last))
-    told = judged[rows, last]
-    if not told.any():
+    comparable = judged[rows, last]
+    if not comparable.any():
         return '<p class="empty">No document with a known category was assigned one.</p>'
-    certainty = np.clip(placed.certainty[assigned][told], 0.0, 1.0)
-    right = correct[rows, last][told]
-    left_out = int((~told).sum())
+    certainty = np.clip(placed.certainty[assigned][comparable], 0.0, 1.0)
+    right = correct[rows, last][comparable]
+    left_out = int((~comparable).sum())
     more = f" Left out because their known path ends above the assigned one: {count(left_out)}."
     points = risk_points(certainty, right)
     # A threshold is shown with three digits, and what stands beside it should hold for those digits.
@@ -100,7 +99,7 @@ def confidence_section(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
     area = area_under_risk_coverage(certainty, right)
     levels = _level_table(placed.confidence[assigned], judged, correct)
     return (
-        f'<p class="muted">{count(int(told.sum()))} documents with a known and an assigned category. '
+        f'<p class="muted">{count(int(comparable.sum()))} documents with a known and an assigned category. '
         f"Right means that the assigned path is right as far as it goes.{more if left_out else ''}</p>\n"
         f'<div class="plots">{_figure(_reliability_svg(reliability(certainty, right)), *_RELIABILITY_TEXT)}\n'
         f"{_figure(_risk_svg(points, shown), *_RISK_TEXT, f' Mean error over all coverages: {area:.3f}.')}</div>\n"
@@ -134,14 +133,8 @@ def _a_few(points: list[RiskPoint]) -> list[RiskPoint]:
     return [points[position] for position in dict.fromkeys(min(p, len(points) - 1) for p in positions)]
 
 
-def _numbers(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    heads = [f'<th scope="col" class="n">{heading}</th>' for heading in headings]
-    cells = ["<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in row) + "</tr>" for row in rows]
-    return table(heads, cells, "narrow")
-
-
 def _threshold_table(points: list[RiskPoint]) -> str:
-    return _numbers(
+    return number_table(
         ("Threshold", "Placed", "Right", "Promised"),
         (
             (
@@ -164,7 +157,7 @@ def _precision_table(certainty: FloatArray, right: BoolArray) -> str:
         else:
             share = float(np.mean(certainty >= threshold))
             rows.append((percent(precision), f"{threshold:.3f}", percent(share)))
-    return _numbers(("Right at least", "Threshold", "Placed"), rows)
+    return number_table(("Right at least", "Threshold", "Placed"), rows)
 
 
 def _level_table(confidence: FloatArray, judged: BoolArray, correct: BoolArray) -> str:
@@ -187,7 +180,7 @@ def _level_table(confidence: FloatArray, judged: BoolArray, correct: BoolArray) 
         "Promised",
         '<abbr title="expected calibration error">ECE</abbr>',
     )
-    return _numbers(headings, rows)
+    return number_table(headings, rows)
 
 
 # The drawing area inside a 360 x 260 picture.

@@ -123,8 +123,8 @@ class PlacedDocuments:
         """Number of documents."""
         return len(self.documents)
 
-    def most_certain_first(self) -> npt.NDArray[np.int64]:
-        """Positions of the documents from the surest to the least sure; equals keep their order."""
+    def by_confidence(self) -> npt.NDArray[np.int64]:
+        """Positions of the documents by falling confidence in their path; equals keep their order."""
         return np.argsort(-self.certainty, kind="stable")
 
 

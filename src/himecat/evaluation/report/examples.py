@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from himecat.evaluation.metrics import Outcome, confusions
 from himecat.evaluation.report.documents import PlacedDocuments, ReportDocument
-from himecat.evaluation.report.markup import bar, count, escape, name, path, percent, table
+from himecat.evaluation.report.markup import bar, count, escape, heading, name, path, percent, table
 from himecat.input.taxonomy.tree import Taxonomy
 
 SNIPPET_LENGTH = 280
@@ -17,13 +17,13 @@ VALUES_SHOWN = 8
 
 
 def documents_section(placed: PlacedDocuments, examples: int) -> str:
-    """The surest and the least sure documents, and the surest mistakes where mistakes are known."""
-    order = placed.most_certain_first()
-    surest = order[: min(examples, -(-len(order) // 2))]
-    unsure = order[len(surest) :][::-1][:examples]
+    """The documents of highest and lowest confidence, and the most confident mistakes where the truth is known."""
+    order = placed.by_confidence()
+    highest = order[: min(examples, -(-len(order) // 2))]
+    lowest = order[len(highest) :][::-1][:examples]
     parts = [
-        _group("Most confident", "The model is surest of these.", placed, surest),
-        _group("Least confident", "The first places to look for doubtful documents.", placed, unsure),
+        _group("Most confident", "The model is surest of these.", placed, highest),
+        _group("Least confident", "The first places to look for doubtful documents.", placed, lowest),
     ]
     if placed.known.any():
         mistakes = order[placed.wrong[order]][:examples]
@@ -116,9 +116,10 @@ def confusion_section(taxonomy: Taxonomy, placed: PlacedDocuments, top: int) -> 
         f"{count(wrong)} of {count(int(known.sum()))} documents with a known category are in a wrong one; "
         f"the pairs below are {count(listed)} of them. The share is of the true category's documents."
     )
-    headings = ["True", "Assigned instead", "Documents", "Share"]
-    cells = [
-        f'<th scope="col"{css}>{h}</th>'
-        for h, css in zip(headings, ("", "", ' class="n"', ' class="share"'), strict=True)
+    headings = [
+        heading("True"),
+        heading("Assigned instead"),
+        heading("Documents", "n"),
+        heading("Share", "share"),
     ]
-    return f'<p class="muted">{text}</p>\n' + table(cells, rows, "confusions")
+    return f'<p class="muted">{text}</p>\n' + table(headings, rows, "confusions")

@@ -1,17 +1,45 @@
-"""Small pieces of HTML; whatever comes from outside goes through `escape` here."""
+"""Pieces of HTML and the page they stand in; whatever comes from outside goes through `escape` here."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from string import Template
 
 # Control characters are not allowed in HTML, and single surrogates cannot be written as UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-
-
 # Tables of more rows get a box of their own to scroll in, with the headings in sight.
 LONG_TABLE = 40
+
+
+def page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], style: str = "") -> str:
+    """A self-contained page; every section is its anchor, its heading and its HTML, and `style` is more CSS.
+
+    Examples
+    --------
+    >>> page("Papers", "3 documents", [("tree", "Tree", "<p>text</p>")]).splitlines()[0]
+    '<!DOCTYPE html>'
+    """
+    template, css, script = (
+        files("himecat.evaluation.report").joinpath(part).read_text("utf-8")
+        for part in ("page.html", "style.css", "script.js")
+    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(template).substitute(
+        title=escape(title),
+        subtitle=subtitle,
+        style=css + style,
+        script=script,
+        script_hash=f"sha256-{digest}",
+        links="\n".join(f'<a href="#{key}">{heading}</a>' for key, heading, _ in sections),
+        sections="\n\n".join(
+            f'<section id="{key}"><h2>{heading}</h2>\n{body}\n</section>' for key, heading, body in sections
+        ),
+    )
 
 
 def escape(text: str) -> str:
@@ -125,3 +153,27 @@ def table(headings: Sequence[str], rows: Sequence[str], css: str = "", attribute
         f'<div class="{box}" tabindex="0"><table class="{css}" {attributes}><thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody></table></div>"
     )
+
+
+def heading(text: str, css: str = "") -> str:
+    """The heading of a column; the class `n` is that of numbers.
+
+    Examples
+    --------
+    >>> heading("F1", "n")
+    '<th scope="col" class="n">F1</th>'
+    """
+    attribute = f' class="{css}"' if css else ""
+    return f'<th scope="col"{attribute}>{text}</th>'
+
+
+def number_table(headings: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose columns are all numbers.
+
+    Examples
+    --------
+    >>> number_table(["a"], [["1"]]).count('class="n"')
+    2
+    """
+    cells = ["<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in row) + "</tr>" for row in rows]
+    return table([heading(text, "n") for text in headings], cells, "narrow")

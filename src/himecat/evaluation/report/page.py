@@ -2,35 +2,89 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Mapping
-from importlib.resources import files
-from string import Template
+import os
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
+from himecat.errors import UsageError
 from himecat.evaluation.metrics import Scores
 from himecat.evaluation.report.confidence import confidence_section
-from himecat.evaluation.report.documents import PlacedDocuments
+from himecat.evaluation.report.documents import PlacedDocuments, ReportDocument
 from himecat.evaluation.report.examples import confusion_section, documents_section
-from himecat.evaluation.report.markup import count, escape, percent, seconds, table
-from himecat.evaluation.report.script import SCRIPT
+from himecat.evaluation.report.markup import (
+    count,
+    escape,
+    heading,
+    number_table,
+    page,
+    percent,
+    seconds,
+    table,
+)
 from himecat.evaluation.report.tree import category_section, tree_section
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.files import write_atomic
 
 
-def render_page(
+def write_report(
+    path: str | os.PathLike[str],
+    *,
     taxonomy: Taxonomy,
-    placed: PlacedDocuments,
-    scores: Scores | None,
-    title: str,
-    settings: Mapping[str, str],
-    timings: Mapping[str, float],
-    examples: int,
-    top_confusions: int,
-) -> str:
-    """The whole report as one HTML text."""
+    documents: Sequence[ReportDocument],
+    scores: Scores | None = None,
+    title: str = "Categories",
+    settings: Mapping[str, str] = MappingProxyType({}),
+    timings: Mapping[str, float] = MappingProxyType({}),
+    examples: int = 8,
+    top_confusions: int = 20,
+) -> None:
+    """Write the report; the file needs no other file and no network.
+
+    Parameters
+    ----------
+    path : path
+        The HTML file to write; an existing one is replaced only once the new one is complete.
+    taxonomy : Taxonomy
+    documents : sequence of ReportDocument
+        Every document that was assigned a path, whether or not its true category is known.
+    scores : Scores, optional
+        What `himecat.evaluation.metrics.score` measured on the documents whose category is known; None for documents
+        without labels.
+    title : str
+    settings : mapping of str to str
+        What the run was made with, shown as a table.
+    timings : mapping of str to float
+        Seconds by step.
+    examples : int
+        Number of documents shown in each list.
+    top_confusions : int
+        Number of confused pairs shown.
+
+    Raises
+    ------
+    UsageError
+        A path is not in the tree, or the scores belong to another tree.
+    OutputError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> tree = Taxonomy.from_paths([("science", "optics"), ("arts",)])
+    >>> document = ReportDocument("d1", "Light bends in glass.", ["science", "optics"], [0.9, 0.7])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = pathlib.Path(folder) / "report.html"
+    ...     write_report(page, taxonomy=tree, documents=[document], title="Papers")
+    ...     "Light bends in glass." in page.read_text(encoding="utf-8")
+    True
+    """
+    if scores is not None and scores.taxonomy != taxonomy:
+        raise UsageError("The scores belong to another tree than the documents.")
+    if examples < 0 or top_confusions < 0:
+        raise UsageError("examples and top_confusions must be 0 or more.")
+    placed = PlacedDocuments(taxonomy, documents)
     if scores:
         sections = [("scores", "Scores", _scores(scores))]
     else:
@@ -43,19 +97,7 @@ def render_page(
     sections.append(("categories", "Categories", category_section(taxonomy, placed, scores)))
     if settings or timings:
         sections.append(("settings", "Settings", _settings(settings, timings)))
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    package = files("himecat.evaluation.report")
-    return Template(package.joinpath("page.html").read_text("utf-8")).substitute(
-        title=escape(title),
-        subtitle=_subtitle(taxonomy, placed),
-        style=package.joinpath("style.css").read_text("utf-8"),
-        script=SCRIPT,
-        script_hash=f"sha256-{digest}",
-        links="\n".join(f'<a href="#{key}">{heading}</a>' for key, heading, _ in sections),
-        sections="\n\n".join(
-            f'<section id="{key}"><h2>{heading}</h2>\n{body}\n</section>' for key, heading, body in sections
-        ),
-    )
+    write_atomic(path, page(title, _subtitle(taxonomy, placed), sections))
 
 
 def _subtitle(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
@@ -105,14 +147,15 @@ def _scores(scores: Scores) -> str:
             ),
         ]
     )
-    headings = ("Level", "Categories", "Documents", "Accuracy", "Micro F1", "Macro F1")
-    rows = []
-    for level in scores.levels:
-        counts = [str(level.level), count(level.categories), count(level.documents)]
-        shares = [f"{share:.3f}" for share in (level.accuracy, level.f1.micro, level.f1.macro)]
-        rows.append("<tr>" + "".join(f'<td class="n">{cell}</td>' for cell in counts + shares) + "</tr>")
-    heads = [f'<th scope="col" class="n">{heading}</th>' for heading in headings]
-    return f"{main}{more}<h3>By level</h3>\n{table(heads, rows, 'narrow')}"
+    levels = number_table(
+        ("Level", "Categories", "Documents", "Accuracy", "Micro F1", "Macro F1"),
+        (
+            [str(level.level), count(level.categories), count(level.documents)]
+            + [f"{share:.3f}" for share in (level.accuracy, level.f1.micro, level.f1.macro)]
+            for level in scores.levels
+        ),
+    )
+    return f"{main}{more}<h3>By level</h3>\n{levels}"
 
 
 def _tiles(entries: list[tuple[str, str, str]], css: str = "") -> str:
@@ -124,19 +167,14 @@ def _tiles(entries: list[tuple[str, str, str]], css: str = "") -> str:
 
 
 def _settings(settings: Mapping[str, str], timings: Mapping[str, float]) -> str:
-    rows = [f'<tr><th scope="row">{escape(k)}</th><td>{escape(v)}</td></tr>' for k, v in settings.items()]
     parts = []
-    if rows:
-        parts.append(
-            table(['<th scope="col">Setting</th>', '<th scope="col">Value</th>'], rows, "narrow settings")
-        )
+    if settings:
+        rows = [f'<tr><th scope="row">{escape(k)}</th><td>{escape(v)}</td></tr>' for k, v in settings.items()]
+        parts.append(table([heading("Setting"), heading("Value")], rows, "narrow settings"))
     if timings:
-        spent = [
+        rows = [
             f'<tr><th scope="row">{escape(step)}</th><td class="n">{seconds(duration)}</td></tr>'
             for step, duration in timings.items()
         ]
-        parts.append(
-            "<h3>Time</h3>\n"
-            + table(['<th scope="col">Step</th>', '<th scope="col" class="n">Time</th>'], spent, "narrow")
-        )
+        parts.append(f"<h3>Time</h3>\n{table([heading('Step'), heading('Time', 'n')], rows, 'narrow')}")
     return "\n".join(parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from himecat.evaluation.metrics import Scores
 from himecat.evaluation.report.documents import PlacedDocuments
-from himecat.evaluation.report.markup import bar, count, escape, name, path, percent, table
+from himecat.evaluation.report.markup import bar, count, escape, heading, name, path, percent, table
 from himecat.input.taxonomy.tree import Taxonomy
 
 # Larger trees start with only their first level unfolded.
@@ -87,11 +87,11 @@ def _is_scored(scores: Scores, node: int) -> bool:
 
 def category_section(taxonomy: Taxonomy, placed: PlacedDocuments, scores: Scores | None) -> str:
     """One row per category, in the order of the tree; sortable where scripts run."""
-    headings = ['<th scope="col">Category</th>', '<th scope="col">Kind</th>']
+    headings = [heading("Category"), heading("Kind")]
     numeric = ["Level", "Assigned", "Confidence"]
     if scores:
         numeric += ["Support", "Correct", "Precision", "Recall", "F1"]
-    headings += [f'<th scope="col" class="n">{label}</th>' for label in numeric]
+    headings += [heading(label, "n") for label in numeric]
     rows = []
     for node in _depth_first(taxonomy):
         kind = "leaf" if taxonomy.is_leaf(node) else "inner"

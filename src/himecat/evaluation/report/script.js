@@ -1,6 +1,4 @@
-"""The little the page does by itself; without scripts nothing is missing but sorting and folding at once."""
-
-SCRIPT = """
+// Without scripts nothing is missing but sorting and folding all at once.
 "use strict";
 for (const table of document.querySelectorAll("table[data-sortable]")) {
   const body = table.tBodies[0];
@@ -33,4 +31,3 @@ for (const button of document.querySelectorAll("[data-tree-tools] button")) {
   button.addEventListener("click", () => folds.forEach((fold) => { fold.open = open; }));
 }
 for (const tools of document.querySelectorAll("[data-tree-tools], [data-sort-hint]")) tools.hidden = false;
-"""
