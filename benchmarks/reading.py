@@ -151,7 +151,7 @@ def measure(what: str, folder: Path) -> dict[str, Any]:
 def check(folder: Path) -> None:
     """Both files give the same corpus, and its words are those of the plain tokenizer."""
     from himecat.input.builder import read_corpus
-    from himecat.input.tokenizer import tokenize
+    from himecat.input.unicode_words import tokenize
 
     corpora = [read_corpus(folder / f"corpus.{kind}") for kind in ("jsonl", "parquet")]
     first, second = corpora

@@ -19,7 +19,7 @@ from himecat.input.builder import LoadedCorpus, encode_documents, iter_encoded, 
 from himecat.input.corpus import Corpus
 from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
-from himecat.input.tokenizer import tokenize
+from himecat.input.unicode_words import tokenize
 
 TEXTS = st.lists(st.text("abc ", min_size=1).filter(str.strip), min_size=1, max_size=12)
 

@@ -16,7 +16,7 @@ from himecat.compare.systems.tfidf_svm import tfidf_svm
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.input.tokenizer import tokenize
+from himecat.input.unicode_words import tokenize
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 TREE = sample_taxonomy()

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError
-from himecat.input import builder, documents, tokenizer
+from himecat.input import builder, documents
+from himecat.input import unicode_words as tokenizer
 from himecat.input import vocabulary as word_numbers
 from himecat.input.builder import load_corpus
 from himecat.input.columns import ColumnReader, ComputedColumn

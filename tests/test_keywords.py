@@ -460,7 +460,7 @@ def unlabelled(letters: Path, tmp_path: Path) -> tuple[Path, Path, Path]:
     from collections import Counter
 
     from himecat.input.taxonomy.readers import read_taxonomy
-    from himecat.input.tokenizer import tokenize
+    from himecat.input.unicode_words import tokenize
 
     tree = read_taxonomy(letters / "taxonomy.yaml")
     held = [json.loads(line) for line in (letters / "documents.jsonl").read_text().splitlines()]

@@ -292,7 +292,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "no settings": (lambda d, a: d.pop("settings"), "'settings' is missing"),
     "a tokenizer from the future": (
         lambda d, a: d.update(tokenizer="words-9"),
-        "needs the tokenizer 'words-9'",
+        "does not have the tokenizer rules 'words-9'",
     ),
     "unknown classifier": (
         lambda d, a: d["classifiers"][0].update(name="oracle"),

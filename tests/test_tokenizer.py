@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.input.tokenizer import LONGEST_NUMBER, LONGEST_WORD, tokenize
+from himecat.input.unicode_words import LONGEST_NUMBER, LONGEST_WORD, tokenize
 
 
 @pytest.mark.parametrize(

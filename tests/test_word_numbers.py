@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from himecat.input import vocabulary as word_numbers
-from himecat.input.tokenizer import _normalised, character_classes, tokenize
+from himecat.input.unicode_words import UnicodeWords, _normalised, character_classes, tokenize
 from himecat.input.vocabulary import WordNumbers, WordRows
 
 AWKWARD = (
@@ -126,11 +126,11 @@ def test_rows_are_the_same_for_any_number_of_threads(threads: int, monkeypatch: 
 def test_a_failure_in_the_thread_is_told_and_the_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_numbers, "_CHUNK", 1)
 
-    def fail(text: str) -> list[str]:
-        raise MemoryError
+    class Failing(UnicodeWords):
+        def words(self, text: str) -> list[str]:
+            raise MemoryError
 
-    monkeypatch.setattr(word_numbers, "tokenize", fail)
-    with WordRows(WordNumbers(grows=True), None, 2) as rows:
+    with WordRows(WordNumbers(grows=True, tokenizer=Failing()), None, 2) as rows:
         rows.append("a")
         with pytest.raises(MemoryError):
             rows.finish()

@@ -19,6 +19,7 @@ _HOMES = {
     "Taxonomy": "himecat.input.taxonomy.tree",
     "read_corpus": "himecat.input.builder",
     "read_taxonomy": "himecat.input.taxonomy.readers",
+    "register_tokenizer": "himecat.input.tokenizer",
     "score": "himecat.evaluation.metrics",
 }
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from himecat.input.corpus import Supervision as Supervision
     from himecat.input.taxonomy.readers import read_taxonomy as read_taxonomy
     from himecat.input.taxonomy.tree import Taxonomy as Taxonomy
+    from himecat.input.tokenizer import register_tokenizer as register_tokenizer
     from himecat.methods import Default as Default
     from himecat.methods import Paper as Paper
     from himecat.views.space import JointSpace as JointSpace

@@ -23,6 +23,7 @@ from himecat.input.corpus import Corpus
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Settings
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
@@ -49,6 +50,9 @@ class HiMeCat(Estimator):
     encoder : str or path, optional
         A sentence encoder used as one more view of each document: a local folder, an installed package that
         carries a model, or a model's name. Needs `himecat[encoder]`.
+    tokenizer : str or Tokenizer
+        What splits texts into words: `unicode` for scripts with spaces, `ngrams` or `dictionary` (needs
+        `himecat[dictionary]`) for those without, `subwords` for pieces of words, or an object of your own.
     text, label_field, id_field
         The other fields: one or several with text, the labels and the id.
     preset : {"paper"}, optional
@@ -108,6 +112,7 @@ class HiMeCat(Estimator):
         ignore_metadata: Collection[str] = (),
         keywords: Any = None,
         encoder: str | os.PathLike[str] | None = None,
+        tokenizer: str | Tokenizer = "unicode",
         text: str | Sequence[str] = "text",
         label_field: str = "labels",
         id_field: str = "id",
@@ -160,6 +165,7 @@ class HiMeCat(Estimator):
         self.ignore_metadata = ignore_metadata
         self.keywords = keywords
         self.encoder = encoder
+        self.tokenizer = tokenizer
         self.text = text
         self.label_field = label_field
         self.id_field = id_field
@@ -244,6 +250,7 @@ class HiMeCat(Estimator):
             taxonomy=self.taxonomy,
             fields=self._fields(),
             keywords=self.keywords,
+            tokenizer=self.tokenizer,
             readers=self.readers(encoder),
             min_count=settings.min_count,
             max_tokens=settings.max_tokens,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from himecat.input.corpus import Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.tokenizer import tokenize
+from himecat.input.tokenizer import UNICODE, Tokenizer
 from himecat.views.base import Phrase
 from himecat.views.combined import Views
 
@@ -62,7 +63,7 @@ def name_seeds(
     return sums, mass
 
 
-def name_words(name: str) -> list[str]:
+def name_words(name: str, tokenizer: Tokenizer = UNICODE) -> list[str]:
     """The words of a category's name, however they are joined.
 
     Examples
@@ -70,11 +71,15 @@ def name_words(name: str) -> list[str]:
     >>> name_words("baby_products.Bath-care")
     ['baby', 'products', 'bath', 'care']
     """
-    return tokenize("".join(letter if letter.isalnum() else " " for letter in name))
+    # Vowel signs and accents are no letters of their own, and no word ends at them.
+    parted = "".join(
+        letter if letter.isalnum() or unicodedata.category(letter).startswith("M") else " " for letter in name
+    )
+    return tokenizer.words(parted)
 
 
 def _names(taxonomy: Taxonomy, vocabulary: Vocabulary) -> list[Phrase]:
-    names = [frozenset(name_words(taxonomy.names[leaf])) for leaf in taxonomy.leaves]
+    names = [frozenset(name_words(taxonomy.names[leaf], vocabulary.tokenizer)) for leaf in taxonomy.leaves]
     shared = Counter(word for words in names for word in words)
     found = []
     for leaf, words in zip(taxonomy.leaves, names, strict=True):

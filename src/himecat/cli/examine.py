@@ -61,6 +61,7 @@ def check(
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
+    tokenizer: o.Tokenizer = "unicode",
     min_count: Annotated[
         int,
         typer.Option(
@@ -87,6 +88,7 @@ def check(
         taxonomy,
         fields,
         min_count=min_count,
+        tokenizer=tokenizer,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
         keywords=keywords,

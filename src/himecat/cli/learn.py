@@ -28,6 +28,7 @@ def fit(
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
     encoder: o.Encoder = None,
+    tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -71,6 +72,7 @@ def fit(
         min_confidence=min_confidence or 0.0,
         random_state=seed,
         threads=threads,
+        tokenizer=tokenizer,
         **arguments,
     )
     model.fit(documents, progress=progress)
@@ -138,6 +140,7 @@ def evaluate(
     allow_empty_leaves: o.AllowEmpty = False,
     preset: o.Preset = None,
     encoder: o.Encoder = None,
+    tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
     no_hierarchy: o.NoHierarchy = False,
@@ -161,6 +164,7 @@ def evaluate(
         "id_field": id_field,
         "keywords": str(keywords) if keywords is not None else None,
         "encoder": encoder,
+        "tokenizer": tokenizer,
         "allow_empty_leaves": allow_empty_leaves,
         "min_confidence": min_confidence or 0.0,
         "random_state": seed,

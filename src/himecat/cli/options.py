@@ -79,6 +79,14 @@ Encoder = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
+Tokenizer = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What splits texts into words: `unicode`, `subwords`; for scripts without spaces `ngrams`, `dictionary`.",
+        rich_help_panel=METHOD,
+    ),
+]
 Preset = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="`paper`: the published method as it is.", rich_help_panel=METHOD),

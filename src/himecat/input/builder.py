@@ -19,7 +19,9 @@ from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.problems import Problems, Severity
 from himecat.input.records import Source
 from himecat.input.rows import GrowingRows, KnownRows
-from himecat.input.vocabulary import WordNumbers, WordRows
+from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
+from himecat.input.unspaced import looks_unspaced
+from himecat.input.vocabulary import FIRST_COMPILED, WordNumbers, WordRows
 from himecat.runtime.progress import Progress
 
 _BLOCK_ROWS = 8192
@@ -91,20 +93,41 @@ class _ErrorsAsWarnings(Problems):
 
 
 def _ranked(
-    names: list[str], values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], min_count: int
+    names: list[str],
+    values: npt.NDArray[np.int32],
+    ends: npt.NDArray[np.int64],
+    min_count: int,
+    tokenizer: Tokenizer = UNICODE,
 ) -> tuple[Vocabulary, Ragged]:
     """Drop rare strings; number the others by falling count, then by name."""
-    counts = np.zeros(len(names), dtype=np.int64)
-    # In blocks, because bincount makes a copy twice the size of its input.
-    for start in range(0, len(values), _BLOCK_VALUES):
-        counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=len(names))
+    counts = _counts(values, len(names))
     by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
     kept = np.array(by_name, dtype=np.int64)
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     renumbered = np.full(len(names), -1, dtype=np.int32)
     renumbered[kept] = np.arange(len(kept), dtype=np.int32)
-    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept])
+    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept], tokenizer)
     return vocabulary, _renumber(values, ends, renumbered)
+
+
+def _counts(values: npt.NDArray[np.int32], n_names: int) -> npt.NDArray[np.int64]:
+    counts = np.zeros(n_names, dtype=np.int64)
+    # In blocks, because bincount makes a copy twice the size of its input.
+    for start in range(0, len(values), _BLOCK_VALUES):
+        counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=n_names)
+    return counts
+
+
+def _split_further(
+    tokenizer: LearnedTokenizer, names: list[str], tokens: Ragged, max_tokens: int | None
+) -> tuple[LearnedTokenizer, list[str], Ragged]:
+    """Let a tokenizer learn from all words, and put the parts of each word in its place."""
+    counts = _counts(tokens.values, len(names))
+    learned = tokenizer.learn(dict(zip(names, counts.tolist(), strict=True)))
+    rows = GrowingRows()
+    rows.extend([learned.split(name) for name in names])
+    parts, values, ends = rows.finish()
+    return learned, parts, tokens.expanded(Ragged(values, ends), max_tokens)
 
 
 def _renumber(
@@ -134,6 +157,7 @@ def load_corpus(
     *,
     min_count: int = 1,
     max_tokens: int | None = 300,
+    tokenizer: str | Tokenizer = UNICODE,
     problems: Problems | None = None,
     skip_bad: bool = False,
     readers: Sequence[ColumnReader] = (),
@@ -152,6 +176,8 @@ def load_corpus(
         Words seen less often in the whole corpus are dropped; a document may lose all its words.
     max_tokens : int or None
         Only this many words from the start of a document are used; None for all.
+    tokenizer : str or Tokenizer
+        What splits the texts into words.
     problems : Problems, optional
         Receives what is found; a new one otherwise.
     skip_bad : bool
@@ -178,12 +204,15 @@ def load_corpus(
     _check_limits(max_tokens, min_count)
     problems = Problems() if problems is None else problems
     heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
-    numbers = WordNumbers(grows=True, compile_from=0) if _is_large(source) else WordNumbers(grows=True)
+    splitter = get_tokenizer(tokenizer)
+    base = splitter.base if isinstance(splitter, LearnedTokenizer) else splitter
+    numbers = WordNumbers(grows=True, compile_from=0 if _is_large(source) else FIRST_COMPILED, tokenizer=base)
     metadata = {kind: GrowingRows() for kind in fields.metadata}
     ids: list[str] = []
     labels: dict[int, object] = {}
     places: list[str] = []
     skipped: list[int] = []
+    is_first = True
     with ExitStack() as saving:
         words = saving.enter_context(WordRows(numbers, max_tokens, threads))
         columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
@@ -201,6 +230,13 @@ def load_corpus(
             for kind, rows in metadata.items():
                 rows.extend([document.metadata.get(kind, ()) for document in usable])
             columns.extend(usable)
+            if is_first and splitter.name == UNICODE.name and looks_unspaced(one.text for one in usable):
+                problems.warning(
+                    "",
+                    "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
+                    "'dictionary' (--tokenizer ngrams).",
+                )
+            is_first = False
         # Before the columns are computed, which may take minutes.
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
@@ -211,7 +247,11 @@ def load_corpus(
         # While the last words are still being numbered.
         values_of = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
         values, ends = words.finish()
-    vocabulary, tokens = _ranked(numbers.names(), values, ends, min_count)
+    names = numbers.names()
+    if isinstance(splitter, LearnedTokenizer):
+        splitter, names, tokens = _split_further(splitter, names, Ragged(values, ends), max_tokens)
+        values, ends = tokens.values, tokens.offsets
+    vocabulary, tokens = _ranked(names, values, ends, min_count, splitter)
     corpus = Corpus(ids, vocabulary, tokens, values_of, computed)
     return LoadedCorpus(corpus, labels, places, skipped, problems)
 
@@ -223,6 +263,7 @@ def read_corpus(
     metadata: str | Sequence[str] = (),
     min_count: int = 1,
     max_tokens: int | None = 300,
+    tokenizer: str | Tokenizer = UNICODE,
     readers: Sequence[ColumnReader] = (),
 ) -> Corpus:
     """Read documents from a file, a table or a list into a corpus.
@@ -240,6 +281,8 @@ def read_corpus(
         Words seen less often are dropped.
     max_tokens : int or None
         Only this many words from the start of a document are used; None for all.
+    tokenizer : str or Tokenizer
+        What splits the texts into words: `unicode`, `ngrams`, `dictionary`, `subwords`, or one of your own.
     readers : sequence of ColumnReader
         Compute `Corpus.columns` from the texts or from other fields.
 
@@ -252,7 +295,10 @@ def read_corpus(
     """
     text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
     fields = Fields(text, metadata)
-    return load_corpus(source, fields, min_count=min_count, max_tokens=max_tokens, readers=readers).corpus
+    loaded = load_corpus(
+        source, fields, min_count=min_count, max_tokens=max_tokens, tokenizer=tokenizer, readers=readers
+    )
+    return loaded.corpus
 
 
 def encode_documents(

@@ -23,6 +23,7 @@ from himecat.input.problems import Problems
 from himecat.input.records import Source, iter_records
 from himecat.input.taxonomy.readers import TaxonomySource, infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.tokenizer import UNICODE, Tokenizer
 
 __all__ = ["CheckReport", "MetadataSummary", "check", "render"]
 
@@ -53,6 +54,7 @@ def check(
     *,
     min_count: int = 1,
     max_tokens: int | None = 300,
+    tokenizer: str | Tokenizer = UNICODE,
     skip_bad: bool = False,
     allow_empty_leaves: bool = True,
     keywords: KeywordSource | None = None,
@@ -70,6 +72,8 @@ def check(
         Which field plays which part; the metadata fields are by default those the dataset folder names.
     min_count, max_tokens : int
         How often a word must occur to be used, and how many words of a document are used.
+    tokenizer : str or Tokenizer
+        What splits the texts into words.
     skip_bad : bool
         Leave out documents that cannot be used; what is wrong with them becomes a warning.
     allow_empty_leaves : bool
@@ -98,7 +102,9 @@ def check(
         source, place = dataset.documents, str(dataset.documents)
     try:
         # All words are read, to tell how long the documents are.
-        loaded = load_corpus(source, fields, max_tokens=None, problems=problems, skip_bad=skip_bad)
+        loaded = load_corpus(
+            source, fields, max_tokens=None, tokenizer=tokenizer, problems=problems, skip_bad=skip_bad
+        )
     except DataError as error:
         # Where errors are among the findings, they say why nothing is left; further lines repeat warnings.
         if not problems.has_errors:
@@ -117,7 +123,7 @@ def check(
         problems.take(error)
         return report
     if keywords is not None:
-        words = read_keywords(keywords, tree, problems)
+        words = read_keywords(keywords, tree, problems, loaded.corpus.words.tokenizer)
         report, words = _check_keywords(report, tree, words, loaded.corpus, max_tokens)
         if labelled is not None:
             labelled = replace(labelled, keywords=words)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.tokenizer import UNICODE, Tokenizer
+
 if TYPE_CHECKING:
     from himecat.input.vocabulary import WordNumbers
 
@@ -81,6 +83,24 @@ class Ragged:
         before = np.concatenate([[0], np.cumsum(kept)])
         return Ragged(values[kept].astype(np.int32), before[self.offsets].astype(np.int64))
 
+    def expanded(self, parts: Ragged, longest: int | None = None) -> Ragged:
+        """Replace every value v by the row v of `parts`; of a row, only the first `longest` values stay.
+
+        Examples
+        --------
+        >>> rows = Ragged.from_lists([[0, 1], [1]]).expanded(Ragged.from_lists([[5], [6, 7]]), longest=2)
+        >>> rows[0].tolist(), rows[1].tolist()
+        ([5, 6], [6, 7])
+        """
+        whole = parts.take(self.values)
+        bounds = whole.offsets[self.offsets]
+        if longest is None:
+            return Ragged(whole.values, bounds)
+        position = np.arange(len(whole.values)) - np.repeat(bounds[:-1], np.diff(bounds))
+        offsets = np.zeros_like(bounds)
+        np.cumsum(np.minimum(np.diff(bounds), longest), out=offsets[1:])
+        return Ragged(whole.values[position < longest], offsets)
+
     def sums_of(self, vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """For every row, the sum of the vectors that its values name.
 
@@ -100,6 +120,8 @@ class Ragged:
 class Vocabulary:
     """Distinct strings with the number of times each was seen; ids are positions.
 
+    `tokenizer` is what finds the words of a text, where the strings are words.
+
     Examples
     --------
     >>> words = Vocabulary(("cat", "dog"), np.array([3, 1]))
@@ -109,6 +131,7 @@ class Vocabulary:
 
     names: tuple[str, ...]
     counts: npt.NDArray[np.int64]
+    tokenizer: Tokenizer = UNICODE
 
     def __len__(self) -> int:
         return len(self.names)
@@ -123,7 +146,7 @@ class Vocabulary:
         """From the words of texts to their ids."""
         from himecat.input.vocabulary import WordNumbers
 
-        return WordNumbers(self.names)
+        return WordNumbers(self.names, tokenizer=self.tokenizer)
 
     def ids_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
         """For every name here, its id in another vocabulary, or -1."""

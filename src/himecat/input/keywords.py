@@ -16,7 +16,7 @@ from himecat.input.problems import Problems
 from himecat.input.taxonomy.lines import refuse_too_large
 from himecat.input.taxonomy.readers import _parse_json, _parse_yaml, read_text
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
-from himecat.input.tokenizer import tokenize
+from himecat.input.tokenizer import UNICODE, Tokenizer
 
 KeywordSource = str | PathLike[str] | Mapping[Any, Any]
 
@@ -28,7 +28,10 @@ _EXAMPLE = "'physics: [quantum, laser]'"
 
 
 def read_keywords(
-    source: KeywordSource, taxonomy: Taxonomy, problems: Problems | None = None
+    source: KeywordSource,
+    taxonomy: Taxonomy,
+    problems: Problems | None = None,
+    tokenizer: Tokenizer = UNICODE,
 ) -> dict[int, tuple[str, ...]]:
     """Read the keywords of categories.
 
@@ -42,6 +45,8 @@ def read_keywords(
         The tree.
     problems : Problems, optional
         Takes what is found; without it, errors are raised, all that were found at once.
+    tokenizer : Tokenizer
+        The one that the documents are read with.
 
     Returns
     -------
@@ -70,7 +75,7 @@ def read_keywords(
         entries, file = {}, ""
     for place, node, value in _words_by_node(entries, taxonomy, file, found):
         try:
-            words = _words(value, place, found)
+            words = _words(value, place, found, tokenizer)
         except DataError as error:
             found.error(place, str(error))
             continue
@@ -222,7 +227,7 @@ def _parts(names: Sequence[str]) -> list[str]:
     return [part.strip() for name in names for part in name.split("/") if part.strip()]
 
 
-def _words(value: object, place: str, problems: Problems) -> set[str]:
+def _words(value: object, place: str, problems: Problems, tokenizer: Tokenizer) -> set[str]:
     if isinstance(value, str):
         written: list[object] = list(value.split(","))
     elif isinstance(value, (Sequence, set, frozenset, np.ndarray)) and not isinstance(value, bytes):
@@ -237,7 +242,7 @@ def _words(value: object, place: str, problems: Problems) -> set[str]:
             phrase = str(phrase)
         if not isinstance(phrase, str):
             raise DataError(f"a list of keywords must hold words only, but {described(phrase)} was found.")
-        parts = tokenize(str(phrase))
+        parts = tokenizer.words(str(phrase))
         if phrase.strip() and not parts:
             problems.warning(place, f"the keyword {phrase!r} has nothing in it that counts as a word.")
         words.update(parts)

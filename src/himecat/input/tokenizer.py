@@ -1,180 +1,130 @@
-"""Words of a text, made for telling topics apart: plain, lower-case and fast to get."""
+"""Tokenizers: from a text to its words. Chosen by name or given as an object, and kept with the model."""
 
 from __future__ import annotations
 
-import html
-import re
-import sys
-import unicodedata
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Mapping
+from typing import Any, Protocol, Self, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
-TOKENIZER_NAME = "words-1"
-"""Stored with a model, so that a model keeps the words it was trained on when the rules below change."""
-
-LONGEST_WORD = 40
-"""Longer runs are hashes, encoded data or missing spaces; they would only fill the vocabulary."""
-
-LONGEST_NUMBER = 4
-"""Years and small numbers say something about a topic; longer numbers hardly ever come twice."""
-
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,24}\d{0,2});")
-_TAG_NAMES = (
-    "a|abbr|b|big|blockquote|br|center|code|div|em|font|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup"
-    "|table|tbody|td|th|thead|tr|tt|u|ul"
-)
-# Attributes must look like attributes: in a formula such as "a<b and c>d" nothing may be lost.
-_TAG = re.compile(
-    rf"<!--[^<>]*-->|</?(?:{_TAG_NAMES})\s*/?>"
-    r"|<[a-z][a-z0-9]*(?:\s+[a-z:-]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))+\s*/?>"
-)
-_URL = re.compile(r"(?:https?|ftp)://(?:www\.)?([^\s/?#]*)\S*")
-# The look-behinds come second so that the search can jump to the literal first character.
-# Accents only inside a word: at its start \" is more often an escaped quotation mark than an accent.
-_LATEX_ACCENT = re.compile(r"\\(?<=[a-z]\\)([\"'`^~])\s?(?:\{\\?([a-z])\}|\\?([a-z]))")
-_ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303"}
-_LATEX_MARKUP = re.compile(
-    r"\\(?:begin|end|label|cite[a-z]*|(?:eq|page|auto)?ref|url|href)\s?\{[^{}]*\}"
-    r"|\\(?:(?:text|math)[a-z]*|emph|em|it|bf|rm|sf|tt|sc|cal|left|right|bigg?[lr]?|displaystyle|footnote)(?![a-z])"
-)
-_CONTRACTION = re.compile(r"'(?<=\w')(?:s|re|ll|ve|m|d)(?!\w)")
-# Chinese and Japanese are written without spaces: each character stands for itself.
-_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-_LETTER = re.compile(r"[^\W\d_]").search
-_ascii_words = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++){0,3}+").findall
+from himecat.errors import UsageError
+from himecat.input.subwords import Subwords
+from himecat.input.unicode_words import RULES, UnicodeWords
+from himecat.input.unspaced import CharacterNgrams, DictionaryWords
 
 
-@cache
-def _marks() -> str:
-    return "".join(chr(code) for code in range(0x300, 0x1C00) if unicodedata.category(chr(code))[0] == "M")
+@runtime_checkable
+class Tokenizer(Protocol):
+    """What splits texts into words.
+
+    Attributes
+    ----------
+    name : str
+        The name it is registered by.
+    """
+
+    name: str
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, in their order."""
+
+    def state(self) -> dict[str, Any]:
+        """What a model folder keeps of it, as JSON holds it."""
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """The tokenizer that gave this state."""
 
 
-@cache
-def _unicode_words() -> Callable[[str], list[str]]:
-    """Compile the pattern for any script; `\\w` alone would cut words at the vowel signs of many scripts."""
-    run = rf"\w[\w{_marks()}]*+"
-    return re.compile(rf"[a-z](?:\+\+|#(?!\w))|{run}(?:-{run}){{0,3}}+").findall
+@runtime_checkable
+class LearnedTokenizer(Tokenizer, Protocol):
+    """A tokenizer that splits the words of another one further, as it learns from all words of the documents."""
+
+    base: Tokenizer
+
+    def learn(self, counts: Mapping[str, int]) -> Self:
+        """A tokenizer that learned from the words of `base` and how often each was seen."""
+
+    def split(self, word: str) -> list[str]:
+        """What becomes of a word of `base`."""
 
 
-def _accented(match: re.Match[str]) -> str:
-    return (match[2] or match[3]) + _ACCENTS[match[1]]
+UNICODE = UnicodeWords()
+"""The default."""
+
+_KINDS: dict[str, type[Tokenizer]] = {
+    kind.name: kind for kind in (UnicodeWords, CharacterNgrams, DictionaryWords, Subwords)
+}
 
 
-def _without_markup(text: str) -> str:
-    """Drop what HTML and LaTeX leave behind; every step runs only where its first character occurs."""
-    if "&" in text:
-        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
-    if "<" in text:
-        text = _TAG.sub(" ", text)
-    if "://" in text:
-        text = _URL.sub(r" \1 ", text)
-    if "\\" in text:
-        text = _LATEX_MARKUP.sub(" ", _LATEX_ACCENT.sub(_accented, text))
-        if not text.isascii():
-            text = _composed(text)
-    return text
-
-
-def _composed(text: str) -> str:
-    """Put letters and the accents behind them together, which leaves little for `_normalised` to do."""
-    for accent in _ACCENTS.values():
-        if accent in text:
-            *pieces, end = text.split(accent)
-            text = "".join([piece[:-1] + _letter(piece[-1:] + accent) for piece in pieces]) + end
-    return text
-
-
-@cache
-def _letter(parts: str) -> str:
-    return unicodedata.normalize("NFC", parts)
-
-
-def _normalised(text: str) -> str:
-    """One spelling for what looks the same: composed accents, ligatures, wide letters, typographic signs."""
-    composed = unicodedata.normalize("NFKC", text)
-    text = composed.lower()
-    if text != composed:
-        text = unicodedata.normalize("NFKC", text)
-    text = text.replace("\u2019", "'").replace("\u2010", "-").replace("\u00ad", "")
-    return _IDEOGRAPH.sub(r" \g<0> ", text)
-
-
-def tokenize(text: str) -> list[str]:
-    """Split a text into lower-case words.
-
-    A word is a run of letters and digits of any script. Hyphens inside a word stay (`well-known`), at most
-    three. Of an English contraction the ending goes (`author's` gives `author`, `we'll` gives `we`) and
-    `don't` gives `dont`; any other apostrophe separates. `c++` and `c#` are words. Without a letter only
-    short numbers are words. HTML tags and entities, the paths of web addresses and LaTeX's formatting
-    commands are dropped; its symbols (`\\alpha`) are words, and its accents (`G\\"odel`) become letters.
+def register_tokenizer(kind: type[Tokenizer]) -> type[Tokenizer]:
+    """Make a class of one's own known by its `name`, so that models with it can be loaded.
 
     Examples
     --------
-    >>> tokenize("The author's well-known C++ code (2019) doesn't handle 1234567 of <b>Poincar\\\\'e</b>.")
-    ['the', 'author', 'well-known', 'c++', 'code', '2019', 'doesnt', 'handle', 'of', 'poincaré']
+    >>> @register_tokenizer
+    ... class Lines:
+    ...     name = "lines"
+    ...     def words(self, text): return text.splitlines()
+    ...     def state(self): return {}
+    ...     @classmethod
+    ...     def from_state(cls, state): return cls()
+    >>> get_tokenizer("lines").words("a red fox\\na hen")
+    ['a red fox', 'a hen']
     """
-    text = _without_markup(text.lower())
-    plain = text.isascii()
-    if not plain:
-        text = _normalised(text)
-    if "'" in text:
-        text = _CONTRACTION.sub("", text.replace("n't", "nt"))
-    if "_" in text:
-        text = text.replace("_", " ")
-    find = _ascii_words if plain and "#" not in text and "++" not in text else _unicode_words()
-    return [
-        word
-        for word in find(text)
-        if len(word) <= LONGEST_NUMBER or word.isalpha() or (_LETTER(word) and len(word) <= LONGEST_WORD)
-    ]
+    name = getattr(kind, "name", None)
+    missing = [part for part in ("words", "state", "from_state") if not callable(getattr(kind, part, None))]
+    if not isinstance(name, str) or not name.strip() or missing:
+        wanted = missing[0] if missing else "name"
+        raise UsageError(f"A tokenizer needs name, words, state and from_state; {kind!r} has no {wanted}.")
+    _KINDS[name] = kind
+    return kind
 
 
-def prepared(text: str) -> tuple[str, bool]:
-    """A text without markup and in one spelling, as the compiled loop takes it.
+def get_tokenizer(given: str | Tokenizer) -> Tokenizer:
+    """The tokenizer of a name, or the object itself.
 
-    That leaves to the loop: lower case in ASCII, contractions, underscores, and finding the words. True beside
-    the text says that even this is done, and the words only stand there with a space between them.
+    Raises
+    ------
+    UsageError
+        There is none of that name, or the object is no tokenizer.
 
     Examples
     --------
-    >>> prepared("The author's <b>Poincar\\\\'e</b>"), prepared("Fox_A & B.")
-    (("the author's  poincaré ", False), ('fox_a & b.', False))
+    >>> get_tokenizer("unicode").words("A red fox.")
+    ['a', 'red', 'fox']
     """
-    marked = "\\" in text or "&" in text or "<" in text or "://" in text
-    if not marked and text.isascii():
-        return text, False
-    ready = _without_markup(text.lower())
-    if not ready.isascii():
-        return _normalised(ready), False
-    if "&" in text and ready != ready.lower():
-        # An entity such as &#65; gave a capital letter, which separates words here as it does in `tokenize`.
-        return " ".join(tokenize(text)), True
-    return ready, False
+    if isinstance(given, str):
+        return _kind(given)()
+    if isinstance(given, type) or not isinstance(given, Tokenizer):
+        raise UsageError(
+            f"tokenizer must be one of {', '.join(_KINDS)}, or an object with name, words, state and "
+            f"from_state, not {given!r}."
+        )
+    return given
 
 
-WORD, EXTENDS, LETTER, ALPHA = 1, 2, 4, 8
-"""What a character can be: part of a word, a mark that continues one, a letter, and a letter by `isalpha`."""
+def tokenizer_from_state(name: str, state: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer that a model folder kept.
 
-
-@cache
-def character_classes(end: int = sys.maxunicode + 1) -> npt.NDArray[np.uint8]:
-    """For every character below the code `end`, what it can be, as bits.
+    Raises
+    ------
+    UsageError
+        There is none of that name, or it splits by rules that this version does not have.
 
     Examples
     --------
-    >>> classes = character_classes(128)
-    >>> int(classes[ord("a")]), int(classes[ord("7")]), int(classes[ord("-")])
-    (13, 1, 0)
+    >>> tokenizer_from_state("unicode", UNICODE.state()).name
+    'unicode'
     """
-    codes = np.arange(end, dtype="<u4")
-    characters = codes.tobytes().decode("utf-32-le", "surrogatepass")
-    classes = np.zeros(end, dtype=np.uint8)
-    for bit, pattern in ((WORD, r"\w+"), (EXTENDS, f"[{_marks()}]+"), (LETTER, r"[^\W\d_]+")):
-        for run in re.finditer(pattern, characters):
-            classes[run.start() : run.end()] |= bit
-    words = np.flatnonzero(classes & WORD)
-    classes[words[[characters[code].isalpha() for code in words.tolist()]]] |= ALPHA
-    return classes
+    rules = state.get("rules", RULES)
+    if _kind(name).__module__.startswith("himecat.") and rules != RULES:
+        raise UsageError(f"This himecat does not have the tokenizer rules {rules!r}: pip install -U himecat.")
+    return _kind(name).from_state(state)
+
+
+def _kind(name: str) -> type[Tokenizer]:
+    if name not in _KINDS:
+        raise UsageError(
+            f"There is no tokenizer {name!r}: take one of {', '.join(_KINDS)}, or register your own with "
+            "himecat.register_tokenizer first."
+        )
+    return _KINDS[name]

@@ -19,6 +19,7 @@ from himecat.input.labels import label_names, leaves_without_labels, supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
 from himecat.runtime.progress import Progress
 
 
@@ -53,6 +54,7 @@ def read_material(
     taxonomy: Any,
     fields: Fields,
     keywords: Any = None,
+    tokenizer: str | Tokenizer = UNICODE,
     readers: Sequence[ColumnReader] = (),
     min_count: int,
     max_tokens: int,
@@ -68,6 +70,11 @@ def read_material(
     labels: Mapping[int, object] = {}
     if isinstance(X, Corpus):
         corpus = _with_columns_of(X, readers)
+        read_with, wanted = corpus.words.tokenizer.name, get_tokenizer(tokenizer).name
+        if read_with != wanted:
+            raise UsageError(
+                f"The Corpus was read with the tokenizer {read_with!r}: say tokenizer={read_with!r}, not {wanted!r}."
+            )
         place_of: Callable[[int], str] = _place_in_memory
     else:
         loaded = load_corpus(
@@ -75,6 +82,7 @@ def read_material(
             fields,
             min_count=min_count,
             max_tokens=max_tokens,
+            tokenizer=tokenizer,
             problems=problems,
             skip_bad=skip_bad,
             readers=readers,
@@ -111,7 +119,7 @@ def read_material(
         problems.raise_errors()
     words: dict[int, tuple[str, ...]] | None = None
     if keywords is not None:
-        words = read_keywords(keywords, tree, problems)
+        words = read_keywords(keywords, tree, problems, corpus.words.tokenizer)
         problems.raise_errors()
         known = known_keywords(words, corpus.words, tree, problems)
         supervision = replace(supervision, keywords={node: words[node] for node in known})

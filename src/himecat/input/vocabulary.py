@@ -14,10 +14,18 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from himecat.input.tokenizer import LONGEST_NUMBER, LONGEST_WORD, character_classes, prepared, tokenize
+from himecat.input.tokenizer import UNICODE, Tokenizer
+from himecat.input.unicode_words import (
+    LONGEST_NUMBER,
+    LONGEST_WORD,
+    UnicodeWords,
+    character_classes,
+    prepared,
+)
 from himecat.runtime.threads import usable_threads
 
-_FIRST_COMPILED = 1 << 21
+FIRST_COMPILED = 1 << 21
+"""So many characters are split without the compiled loop, which takes time to load."""
 _CHUNK = 1 << 21
 _MOST_WAITING = 2
 _ALL = np.iinfo(np.int64).max
@@ -29,8 +37,9 @@ Rows = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 class WordNumbers:
     """The number of every word: of those given or, where it `grows`, of those met so far in their order.
 
-    The first texts are split with regular expressions. Only a larger pile is worth the time that it takes to
-    load, and for the first time to compile, the faster loop. The numbers are the same either way.
+    With the tokenizer `unicode`, the first texts are split with regular expressions: only a larger pile is worth
+    the time that it takes to load, and for the first time to compile, the faster loop. The numbers are the same
+    either way. Other tokenizers split every text themselves.
 
     Parameters
     ----------
@@ -40,6 +49,8 @@ class WordNumbers:
         Whether a word without a number gets the next one; otherwise it is dropped.
     compile_from : int
         How many characters are split with regular expressions first.
+    tokenizer : Tokenizer
+        Splits the texts.
 
     Examples
     --------
@@ -50,11 +61,19 @@ class WordNumbers:
     """
 
     def __init__(
-        self, names: Iterable[str] = (), *, grows: bool = False, compile_from: int = _FIRST_COMPILED
+        self,
+        names: Iterable[str] = (),
+        *,
+        grows: bool = False,
+        compile_from: int = FIRST_COMPILED,
+        tokenizer: Tokenizer = UNICODE,
     ) -> None:
         self._grows = grows
         self._plain = {name: number for number, name in enumerate(names)}
         self._table: _Table | None = None
+        self._tokenizer = tokenizer
+        # Not for a subclass, whose words may be others.
+        self._can_compile = type(tokenizer) is UnicodeWords
         self._characters_left = compile_from
 
     def rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Rows:
@@ -63,8 +82,8 @@ class WordNumbers:
 
     def portion(self, texts: Sequence[str]) -> Portion:
         """Texts on their way through `rows_of`; says which way they go, in the order they are given."""
-        by_pattern = self._characters_left > 0
-        if by_pattern:
+        by_pattern = self._characters_left > 0 or not self._can_compile
+        if self._characters_left > 0:
             self._characters_left -= sum(map(len, texts))
         return Portion(texts, by_pattern)
 
@@ -87,7 +106,7 @@ class WordNumbers:
         values = array("i")
         ends = array("q")
         for text in texts:
-            words = tokenize(text)[:max_tokens]
+            words = self._tokenizer.words(text)[:max_tokens]
             if self._grows:
                 values.extend([known.setdefault(word, len(known)) for word in words])
             else:

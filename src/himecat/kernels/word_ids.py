@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from himecat.input import tokenizer
 from himecat.kernels.compiled import compiled
 
-WORD = np.uint8(tokenizer.WORD)
-LETTER = np.uint8(tokenizer.LETTER)
-ALPHA = np.uint8(tokenizer.ALPHA)
-IN_WORD = np.uint8(tokenizer.WORD | tokenizer.EXTENDS)
+# What a character can be: part of a word, a mark that continues one, a letter, and a letter by `str.isalpha`.
+WORD, EXTENDS, LETTER, ALPHA = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8)
+IN_WORD = np.uint8(WORD | EXTENDS)
 
 _APOSTROPHE = np.uint8(ord("'"))
 _HYPHEN = np.uint8(ord("-"))

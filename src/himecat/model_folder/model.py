@@ -16,7 +16,7 @@ from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.input.corpus import Vocabulary
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.tokenizer import TOKENIZER_NAME
+from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.methods import resolve
 from himecat.model_folder.layout import MODEL_FILE, WEIGHTS_FILE, damaged, require_keys
 from himecat.model_folder.reader import read_model
@@ -57,6 +57,7 @@ _KEYS = (
 def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fitted estimator."""
     space = model.space_
+    tokenizer = space.vocabulary.tokenizer
     arrays: dict[str, npt.NDArray[Any]] = {
         "labels": space.labels,
         "words": space.words,
@@ -82,7 +83,7 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
     document = {
         "parameters": {name: _plain(getattr(model, name)) for name in _KEPT} | {"keywords": model.keywords_},
         "settings": model.settings_.as_dict(),
-        "tokenizer": TOKENIZER_NAME,
+        "tokenizer": {"name": tokenizer.name, "state": tokenizer.state()},
         "taxonomy": {"names": list(space.taxonomy.names), "parents": list(space.taxonomy.parents)},
         "classifiers": classifiers,
         **({} if fused is None else {"fused": fused}),
@@ -129,11 +130,10 @@ def load(kind: type[HiMeCat], folder: str | os.PathLike[str]) -> HiMeCat:
 def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> None:
     """Make sure that this version and this program have the parts that the model is made of."""
     shown = os.path.join(os.fspath(folder), "")
-    if document["tokenizer"] != TOKENIZER_NAME:
-        raise ModelFolderError(
-            f"{shown} needs the tokenizer {document['tokenizer']!r}, which this himecat does not have: "
-            "pip install -U himecat."
-        )
+    try:
+        _tokenizer(document)
+    except UsageError as error:
+        raise ModelFolderError(f"{shown} cannot be used: {error}") from None
     for name in sorted({one["name"] for one in document["classifiers"]}):
         try:
             classifier_class(name)
@@ -144,6 +144,14 @@ def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> No
                 f"{shown} needs the classifier {name!r}: register it with "
                 "himecat.paper.registry.register_classifier before loading."
             ) from None
+
+
+def _tokenizer(document: dict[str, Any]) -> Tokenizer:
+    kept = document["tokenizer"]
+    # Older models name the rules of the only tokenizer there was.
+    if isinstance(kept, str):
+        kept = {"name": UNICODE.name, "state": {"rules": kept}}
+    return tokenizer_from_state(kept["name"], kept["state"])
 
 
 def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> HiMeCat:
@@ -158,7 +166,14 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
         "filter_widths": tuple(document["settings"]["filter_widths"]),
     }
     # With all values in place, a loaded model that is fitted again is fitted as it was.
-    model = kind(taxonomy=taxonomy, **document["parameters"], **hyperparameters)
+    tokenizer = _tokenizer(document)
+    by_name = get_tokenizer(tokenizer.name).state() == tokenizer.state()
+    model = kind(
+        taxonomy=taxonomy,
+        tokenizer=tokenizer.name if by_name else tokenizer,
+        **document["parameters"],
+        **hyperparameters,
+    )
     model.settings_ = resolve(None, hyperparameters)
     model.problems_ = Problems()
     model.keywords_ = model.keywords
@@ -196,10 +211,10 @@ def _space(taxonomy: Taxonomy, document: dict[str, Any], arrays: dict[str, npt.N
             )
         return found
 
-    def vocabulary(names: list[str], counts: str) -> Vocabulary:
+    def vocabulary(names: list[str], counts: str, tokenizer: Tokenizer = UNICODE) -> Vocabulary:
         if arrays[counts].shape != (len(names),):
             raise ValueError(f"{counts!r} should hold {len(names)} numbers, not {arrays[counts].size}")
-        return Vocabulary(tuple(names), arrays[counts])
+        return Vocabulary(tuple(names), arrays[counts], tokenizer)
 
     metadata: dict[str, list[str]] = document["metadata"]
     return JointSpace(
@@ -208,7 +223,7 @@ def _space(taxonomy: Taxonomy, document: dict[str, Any], arrays: dict[str, npt.N
         words=vectors("words", len(document["vocabulary"])),
         documents=np.zeros((0, dimension), dtype=np.float32),
         metadata={value: vectors(f"metadata/{value}", len(names)) for value, names in metadata.items()},
-        vocabulary=vocabulary(document["vocabulary"], "word_counts"),
+        vocabulary=vocabulary(document["vocabulary"], "word_counts", _tokenizer(document)),
         values={value: vocabulary(names, f"metadata_counts/{value}") for value, names in metadata.items()},
     )
 

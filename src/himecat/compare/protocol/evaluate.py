@@ -152,6 +152,7 @@ def run_draw(
         Fields(text, tuple(chosen["metadata"]), model.label_field, model.id_field),
         min_count=settings.min_count,
         max_tokens=settings.max_tokens,
+        tokenizer=model.tokenizer,
         readers=model.readers(),
         progress=progress,
     )
@@ -216,7 +217,8 @@ def _left(
         kept = np.flatnonzero(counts >= least).tolist()
         # The order in which reading numbers them, so that this is the very same as reading the rest alone.
         kept.sort(key=lambda number: (-counts[number], vocabulary.names[number]))
-        return Vocabulary(tuple(vocabulary.names[number] for number in kept), counts[kept].astype(np.int64))
+        names = tuple(vocabulary.names[number] for number in kept)
+        return replace(vocabulary, names=names, counts=counts[kept].astype(np.int64))
 
     words = seen(rest.words, rest.tokens, min_count)
     metadata = {kind: seen(column.vocabulary, column.values, 1) for kind, column in rest.metadata.items()}

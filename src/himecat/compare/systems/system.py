@@ -176,5 +176,5 @@ def with_metadata_words(corpus: Corpus) -> Corpus:
     offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
     np.cumsum(np.bincount(row_of, minlength=len(corpus)), out=offsets[1:])
     tokens = Ragged(np.concatenate(values)[order].astype(np.int32), offsets)
-    words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64))
+    words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64), corpus.words.tokenizer)
     return Corpus(corpus.ids, words, tokens, {}, corpus.columns)
