@@ -391,8 +391,8 @@ class TestCheck:
         sources: dict[str, Any] = {"source": documents("physics", None, "arts"), "taxonomy": SMALL}
         without = check(**sources, allow_empty_leaves=False)
         assert [str(p) for p in without.problems.of("error")] == [
-            "leaves without a labelled document: science/biology; label some, or allow it "
-            "(--allow-empty-leaves)."
+            "One leaf has no labelled document: science/biology. Label some, or allow it "
+            "(allow_empty_leaves=True, --allow-empty-leaves)."
         ]
         report = check(**sources, allow_empty_leaves=False, keywords={"biology": ["genes", "enzyme"]})
         assert not report.problems.has_errors
@@ -422,12 +422,12 @@ class TestCheck:
         given: dict[str, Any] = {"taxonomy": SMALL, "allow_empty_leaves": False, "keywords": words}
         report = check(documents("physics", None, "arts"), **given)
         assert [str(p) for p in report.problems.of("error")] == [
-            "leaves without labelled documents or keywords: science/biology; label some, or allow it "
-            "(--allow-empty-leaves)."
+            "One leaf has neither labelled documents nor keywords: science/biology. Label some, or allow it "
+            "(allow_empty_leaves=True, --allow-empty-leaves)."
         ]
         nothing = check(documents(None, None, None), **given)
         assert [str(p) for p in nothing.problems.of("error")] == [
-            "no document is labelled, and no keyword can be used; give one or the other."
+            "No leaf has a labelled document or a keyword that documents use: label about five documents of each."
         ]
 
     def test_only_words_within_reach_count(self) -> None:

@@ -18,6 +18,7 @@ from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
 from himecat.input import validate as reading
 from himecat.input.builder import Origin, iter_encoded
+from himecat.input.check_report import CheckReport
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.input.documents import Fields
@@ -238,27 +239,10 @@ class HiMeCat(Estimator):
             Where progress is shown; by default on standard error if `verbose`.
         """
         settings = self._settings()
-        parameters.check_value("min_confidence", self.min_confidence)
-        if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
-            raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
-        training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
+        options = self._input_options(settings)
         encoder = self._encoder()
         shown = progress or (Progress() if self.verbose else silent())
-        material = reading.read_material(
-            X,
-            y,
-            taxonomy=self.taxonomy,
-            fields=self._fields(),
-            keywords=self.keywords,
-            tokenizer=self.tokenizer,
-            readers=self.readers(encoder),
-            min_count=settings.min_count,
-            max_tokens=settings.max_tokens,
-            allow_empty_leaves=self.allow_empty_leaves,
-            skip_bad=self.skip_bad,
-            progress=shown,
-            threads=self.threads,
-        )
+        material = reading.read_material(X, y, readers=self.readers(encoder), progress=shown, **options)
         fitted = training.train(
             material,
             settings,
@@ -276,6 +260,45 @@ class HiMeCat(Estimator):
             self.keywords_ = {titles(node): list(words) for node, words in material.keywords.items()}
         self._take(fitted.space, fitted.classifier, fitted.history)
         return self
+
+    def check(self, X: Any, y: Any = None) -> CheckReport:
+        """Look over documents, tree and labels as `fit` would, and report everything found, without learning.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts, list of str, or Corpus
+            The documents, or a dataset folder.
+        y : sequence, optional
+            The label of each document; without it those in the documents' label field.
+
+        Examples
+        --------
+        >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "the budget law", "labels": 5}]
+        >>> print(*HiMeCat(min_count=1).check(documents).problems.of("error"))
+        document 1: a label must be a name or a list of names, but the number 5 was found.
+        """
+        from himecat.input.check import check
+
+        options = self._input_options(self._settings())
+        return check(X, options.pop("taxonomy"), options.pop("fields"), labels=y, **options)
+
+    def _input_options(self, settings: Settings) -> dict[str, Any]:
+        """What decides, beside the input itself, whether `fit` accepts it; refuses arguments that cannot be."""
+        parameters.check_value("min_confidence", self.min_confidence)
+        if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
+            raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
+        training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
+        return {
+            "taxonomy": self.taxonomy,
+            "fields": self._fields(),
+            "keywords": self.keywords,
+            "tokenizer": self.tokenizer,
+            "min_count": settings.min_count,
+            "max_tokens": settings.max_tokens,
+            "allow_empty_leaves": self.allow_empty_leaves,
+            "skip_bad": self.skip_bad,
+            "threads": self.threads,
+        }
 
     def _take(self, space: JointSpace, classifier: training.Classifier, history: list[Round]) -> None:
         self.space_ = space

@@ -11,7 +11,6 @@ import typer
 from himecat.cli import options as o
 from himecat.cli.options import method_arguments, names, printable, write_json
 from himecat.errors import UsageError
-from himecat.methods import Settings
 
 
 def demo(
@@ -61,13 +60,13 @@ def check(
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
+    preset: o.Preset = None,
     tokenizer: o.Tokenizer = "unicode",
+    settings: o.Set = None,
     min_count: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Words seen less often are left out.", rich_help_panel=o.METHOD
-        ),
-    ] = Settings().min_count,
+        int | None,
+        typer.Option(min=1, metavar="N", help="The same as --set min_count=N.", rich_help_panel=o.METHOD),
+    ] = None,
     json: o.Json = None,
     quiet: Annotated[
         bool,
@@ -76,29 +75,34 @@ def check(
 ) -> None:
     """Look over documents, tree and labels before any training. Exit code 2 if something has to change.
 
+    With the options of `fit`: what passes, `fit` accepts.
+
     Example: `himecat check papers.jsonl --taxonomy tree.yaml --metadata authors,tags`
     """
     o.refuse_inputs(json, documents, taxonomy, keywords)
-    from himecat.input.check import check as look_over
-    from himecat.input.documents import Fields
+    given = [*(settings or []), *([] if min_count is None else [f"min_count={min_count}"])]
+    arguments = method_arguments(preset, False, False, None, given)
+    from himecat.estimator import HiMeCat
 
-    fields = Fields(tuple(names(text)), tuple(names(metadata)), labels, id_field)
-    report = look_over(
-        documents,
-        taxonomy,
-        fields,
-        min_count=min_count,
+    model = HiMeCat(
+        taxonomy=taxonomy,
+        metadata=names(metadata),
+        text=names(text),
+        label_field=labels,
+        id_field=id_field,
+        keywords=keywords,
         tokenizer=tokenizer,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
-        keywords=keywords,
+        **arguments,
     )
+    report = model.check(documents)
     if json is not None:
         write_json(json, report.as_dict())
     if not quiet and str(json) != o.STDOUT:
         from rich.console import Console
 
-        from himecat.input.check import render
+        from himecat.input.check_report import render
 
         # The errors follow on standard error, as those of every command.
         render(report, Console(), errors=False)

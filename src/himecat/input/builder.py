@@ -48,11 +48,13 @@ class LoadedCorpus:
         Positions in the source of the documents left out.
     problems : Problems
         Everything found on the way.
+    all_words : Ragged or None
+        Where asked for: all words of every document, in numbers of their own.
 
     Examples
     --------
     >>> loaded = load_corpus([{"text": "A hen.", "labels": "bird"}, {"text": "A fox."}], Fields())
-    >>> loaded.labels, loaded.places[1]
+    >>> loaded.labels, loaded.place(1)
     ({0: 'bird'}, 'document 1')
     """
 
@@ -61,6 +63,11 @@ class LoadedCorpus:
     places: Sequence[str]
     skipped: list[int]
     problems: Problems
+    all_words: Ragged | None = None
+
+    def place(self, row: int) -> str:
+        """Where a row was read, for messages."""
+        return self.places[row] if self.places else f"document {row}"
 
 
 class Origin(NamedTuple):
@@ -163,6 +170,7 @@ def load_corpus(
     readers: Sequence[ColumnReader] = (),
     progress: Progress | None = None,
     threads: int | None = None,
+    whole_texts: bool = False,
 ) -> LoadedCorpus:
     """Read a corpus in one pass, holding numbers and not texts.
 
@@ -188,6 +196,8 @@ def load_corpus(
         Shows how far the readers have come.
     threads : int, optional
         With 1 nothing is done at the same time; the result is the same for any number.
+    whole_texts : bool
+        Also keep what the corpus drops, the words past `max_tokens` and the rare ones, in `all_words`.
 
     Raises
     ------
@@ -214,7 +224,7 @@ def load_corpus(
     skipped: list[int] = []
     is_first = True
     with ExitStack() as saving:
-        words = saving.enter_context(WordRows(numbers, max_tokens, threads))
+        words = saving.enter_context(WordRows(numbers, None if whole_texts else max_tokens, threads))
         columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
         for batch in read_documents(source, with_extra_fields(fields, readers), heard):
             usable = [document for document in batch if document.usable]
@@ -247,13 +257,18 @@ def load_corpus(
         # While the last words are still being numbered.
         values_of = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
         values, ends = words.finish()
+    all_words: Ragged | None = None
+    if whole_texts:
+        all_words = Ragged(values, ends)
+        used = all_words.head(max_tokens or max(1, len(values)))
+        values, ends = used.values, used.offsets
     names = numbers.names()
     if isinstance(splitter, LearnedTokenizer):
         splitter, names, tokens = _split_further(splitter, names, Ragged(values, ends), max_tokens)
         values, ends = tokens.values, tokens.offsets
     vocabulary, tokens = _ranked(names, values, ends, min_count, splitter)
     corpus = Corpus(ids, vocabulary, tokens, values_of, computed)
-    return LoadedCorpus(corpus, labels, places, skipped, problems)
+    return LoadedCorpus(corpus, labels, places, skipped, problems, all_words)
 
 
 def read_corpus(

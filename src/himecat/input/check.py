@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
-from himecat.input.builder import LoadedCorpus, load_corpus
+from himecat.input.builder import LoadedCorpus
 from himecat.input.check_report import CheckReport, MetadataSummary, render
-from himecat.input.corpus import Corpus, MetadataColumn, Supervision, Vocabulary
+from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision
 from himecat.input.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-from himecat.input.keywords import KeywordSource, keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import leaves_without_labels, supervise
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, shortened
 from himecat.input.records import Source, iter_records
-from himecat.input.taxonomy.readers import TaxonomySource, infer_taxonomy, read_taxonomy
+from himecat.input.taxonomy.readers import TaxonomySource
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.tokenizer import UNICODE, Tokenizer
+from himecat.input.validate import Draw, Validated, validate
 
 __all__ = ["CheckReport", "MetadataSummary", "check", "render"]
 
@@ -32,34 +30,21 @@ _PER_LEAF = 5
 _COMMON_SHARE = 0.5
 _PEEKED_RECORDS = 1000
 _LONGEST_VALUE = 60
-_NAMED_NODES = 10
-
-
-class _Findings(Problems):
-    """Keeps errors for the report where reading the documents would stop at them."""
-
-    def raise_errors(self) -> None:
-        """Do nothing."""
-
-    def take(self, error: DataError) -> None:
-        """Record an error that was raised; each of its lines is a finding."""
-        for line in str(error).splitlines():
-            self.error("", line)
 
 
 def check(
-    source: Source,
+    source: Source | Corpus,
     taxonomy: TaxonomySource | None = None,
     fields: Fields | None = None,
     *,
+    labels: Any = None,
     min_count: int = 1,
-    max_tokens: int | None = 300,
-    tokenizer: str | Tokenizer = UNICODE,
-    skip_bad: bool = False,
-    allow_empty_leaves: bool = True,
-    keywords: KeywordSource | None = None,
+    max_tokens: int = 300,
+    **options: Any,
 ) -> CheckReport:
-    """Check documents, tree and labels; bad input raises nothing, everything found is in the report.
+    """Check what a fit would learn from; bad input raises nothing, everything found is in the report.
+
+    Without errors in the report, a fit with the same options accepts the input.
 
     Parameters
     ----------
@@ -70,69 +55,51 @@ def check(
         The tree; without one it is the dataset folder's, or made of the labels in the documents.
     fields : Fields, optional
         Which field plays which part; the metadata fields are by default those the dataset folder names.
+    labels : sequence, optional
+        The label of each document, instead of those in the documents.
     min_count, max_tokens : int
         How often a word must occur to be used, and how many words of a document are used.
-    tokenizer : str or Tokenizer
-        What splits the texts into words.
-    skip_bad : bool
-        Leave out documents that cannot be used; what is wrong with them becomes a warning.
-    allow_empty_leaves : bool
-        Whether leaves without a labelled document get a warning or are an error, as they are for `fit`.
-    keywords : mapping or path, optional
-        Words that stand for categories; a leaf that has some needs no labelled document.
+    **options
+        `keywords`, `tokenizer`, `skip_bad` and `allow_empty_leaves`, as for `validate`.
 
     Examples
     --------
     >>> documents = [{"text": "a red fox", "labels": "animals"}, {"text": "an old oak", "labels": "plant"}]
-    >>> report = check(documents, {"animals": None, "plants": None})
+    >>> report = check(documents, {"animals": None, "plants": None}, allow_empty_leaves=True)
     >>> [str(problem) for problem in report.problems.of("error")]
     ["document 1: unknown label 'plant'; did you mean 'plants'?"]
     """
-    problems = _Findings()
+    problems = Problems(stops=False)
     fields = fields or Fields()
     place = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else ""
     dataset: Dataset | None = None
     if place and os.path.isdir(place):
-        try:
+        with problems.recorded():
             dataset = open_dataset(place, problems)
             fields = _with_metadata(fields, dataset)
-        except DataError as error:
-            problems.take(error)
+        if dataset is None or problems.has_errors:
             return CheckReport(problems)
         source, place = dataset.documents, str(dataset.documents)
-    try:
-        # All words are read, to tell how long the documents are.
-        loaded = load_corpus(
-            source, fields, max_tokens=None, tokenizer=tokenizer, problems=problems, skip_bad=skip_bad
-        )
-    except DataError as error:
-        # Where errors are among the findings, they say why nothing is left; further lines repeat warnings.
-        if not problems.has_errors:
-            problems.error("", str(error).split("\n", 1)[0])
+        taxonomy = dataset.taxonomy if taxonomy is None else taxonomy
+    found = validate(
+        source,
+        labels,
+        taxonomy=taxonomy,
+        fields=fields,
+        problems=problems,
+        min_count=min_count,
+        max_tokens=max_tokens,
+        whole_texts=True,
+        draw=None if dataset is None else _first_draw(dataset, place),
+        **options,
+    )
+    if found.loaded is None:
         return CheckReport(problems)
-    report = _check_texts(CheckReport(problems, min_count=min_count), loaded, max_tokens, place)
-    report = _check_metadata(report, loaded, place)
-    if not fields.metadata:
-        others = _other_fields(source, fields)
-        could = f"; these fields could serve as metadata: {', '.join(others)}" if others else ""
-        problems.note(place, f"no metadata fields were named: text alone will be used{could}.")
-    try:
-        tree = _tree(taxonomy, dataset, loaded, keywords, problems)
-        labelled = _labelled(tree, dataset, loaded, place, problems, required=keywords is None)
-    except DataError as error:
-        problems.take(error)
-        return report
-    if keywords is not None:
-        words = read_keywords(keywords, tree, problems, loaded.corpus.words.tokenizer)
-        report, words = _check_keywords(report, tree, words, loaded.corpus, max_tokens)
-        if labelled is not None:
-            labelled = replace(labelled, keywords=words)
-            if not words and not len(labelled):
-                problems.error(
-                    place, "no document is labelled, and no keyword can be used; give one or the other."
-                )
-                return replace(report, taxonomy=tree)
-    return _check_labels(report, tree, labelled, place, allow_empty_leaves)
+    report = _check_texts(CheckReport(problems, min_count=min_count), found.loaded, max_tokens, place)
+    report = _check_metadata(report, found.loaded, place)
+    if not fields.metadata and (others := _other_fields(source, fields)):
+        problems.note(place, f"these fields could serve as metadata: {', '.join(others)}.")
+    return _check_labels(report, found, place)
 
 
 def _with_metadata(fields: Fields, dataset: Dataset) -> Fields:
@@ -142,59 +109,64 @@ def _with_metadata(fields: Fields, dataset: Dataset) -> Fields:
         raise DataError(f"{dataset.folder / METADATA_FILE}: {error}") from None
 
 
-def _check_texts(
-    report: CheckReport, loaded: LoadedCorpus, max_tokens: int | None, place: str
-) -> CheckReport:
+def _first_draw(dataset: Dataset, place: str) -> Draw:
+    """What `himecat evaluate` does with a dataset folder: all true labels are read, and draw 0 is taken."""
+
+    def labelled(tree: Taxonomy, loaded: LoadedCorpus, problems: Problems) -> Supervision | None:
+        own = replace(dataset, taxonomy=tree)
+        truth = true_nodes(own, loaded, problems)
+        if problems.has_errors:
+            return None
+        documents_at = np.bincount(truth, minlength=len(tree))
+        few = [leaf for leaf in tree.leaves if documents_at[leaf] <= _PER_LEAF]
+        if few:
+            problems.warning(
+                place, f"leaves with too few documents to draw {_PER_LEAF} and test: {_named(tree, few)}."
+            )
+        if own.first_draw is None:
+            problems.note(
+                str(own.folder), f"there is no {DRAW_FILE}: draw 0 is a random one, like the others."
+            )
+        return draw(own, truth, 0)
+
+    return labelled
+
+
+def _check_texts(report: CheckReport, loaded: LoadedCorpus, max_tokens: int, place: str) -> CheckReport:
     corpus, problems = loaded.corpus, report.problems
-    lengths = corpus.tokens.lengths
-    used = np.minimum(lengths, max_tokens) if max_tokens else lengths
-    is_used = _is_used(corpus, max_tokens)
-    counts = np.bincount(corpus.tokens.values[is_used], minlength=len(corpus.words))
-    is_known = is_used & (counts[corpus.tokens.values] >= report.min_count)
-    if not problems.has_errors and not np.any(counts >= report.min_count):
-        problems.error(
-            place, f"no word occurs {report.min_count} times or more; add documents, or lower min_count."
-        )
-    known = np.diff(np.concatenate(([0], np.cumsum(is_known)))[corpus.tokens.offsets])
-    short = np.flatnonzero(known < _FEWEST_WORDS)
+    words = loaded.all_words or corpus.tokens
+    used = words.head(max_tokens)
+    short = np.flatnonzero(corpus.tokens.lengths < _FEWEST_WORDS)
     if len(short):
         problems.warning(
-            loaded.places[int(short[0])],
+            loaded.place(int(short[0])),
             f"{_documents(len(short))} with fewer than {_FEWEST_WORDS} known words, this one first.",
         )
-    repeats = _repeated_texts(loaded)
+    repeats = _repeated_texts(words)
     if repeats:
-        here, earlier = (loaded.places[row] for row in repeats[0])
+        here, earlier = (loaded.place(row) for row in repeats[0])
         first = f"this one first, like {' '.join(earlier.rsplit(' ', 2)[-2:])}"
         problems.warning(here, f"{_documents(len(repeats))} with the same words as an earlier one, {first}.")
-    longer = int(np.sum(lengths > used))
+    longer = int(np.sum(words.lengths > max_tokens))
     if longer:
         problems.note(place, f"{_documents(longer)} with more than {max_tokens} words: the rest is not used.")
     return replace(
         report,
         documents=len(corpus),
-        words=int(np.sum(counts > 0)),
-        vocabulary=int(np.sum(counts >= report.min_count)),
-        tokens=int(used.sum()),
-        words_per_document=(float(np.median(lengths)), int(lengths.max())),
+        words=len(np.unique(used.values)),
+        vocabulary=len(corpus.words),
+        tokens=len(used.values),
+        words_per_document=(float(np.median(words.lengths)), int(words.lengths.max())),
     )
 
 
-def _is_used(corpus: Corpus, max_tokens: int | None) -> npt.NDArray[np.bool_]:
-    """For every word of every document, whether it is among the first `max_tokens`."""
-    lengths, starts = corpus.tokens.lengths, corpus.tokens.offsets[:-1]
-    position = np.arange(len(corpus.tokens.values)) - np.repeat(starts, lengths)
-    return position < (max_tokens or np.inf)
-
-
-def _repeated_texts(loaded: LoadedCorpus) -> list[tuple[int, int]]:
+def _repeated_texts(words: Ragged) -> list[tuple[int, int]]:
     """Rows with the same words in the same order as an earlier row, and that row."""
     first_with: dict[bytes, int] = {}
     repeats = []
-    tokens = loaded.corpus.tokens
-    for row in range(len(tokens)):
-        if len(tokens[row]):
-            earlier = first_with.setdefault(blake2b(tokens[row].tobytes(), digest_size=16).digest(), row)
+    for row in range(len(words)):
+        if len(words[row]):
+            earlier = first_with.setdefault(blake2b(words[row].tobytes(), digest_size=16).digest(), row)
             if earlier != row:
                 repeats.append((row, earlier))
     return repeats
@@ -251,87 +223,12 @@ def _other_fields(source: Source, fields: Fields) -> list[str]:
     return [name for name, suits in suitable.items() if suits and name not in taken]
 
 
-def _tree(
-    taxonomy: TaxonomySource | None,
-    dataset: Dataset | None,
-    loaded: LoadedCorpus,
-    keywords: KeywordSource | None,
-    problems: Problems,
-) -> Taxonomy:
-    if taxonomy is not None:
-        return read_taxonomy(taxonomy, problems)
-    if dataset is not None:
-        return dataset.taxonomy
-    named = [] if keywords is None else keyword_labels(keywords)
-    return infer_taxonomy([*loaded.labels.values(), *named], skip_bad=True)
-
-
-def _labelled(
-    tree: Taxonomy,
-    dataset: Dataset | None,
-    loaded: LoadedCorpus,
-    place: str,
-    problems: Problems,
-    *,
-    required: bool,
-) -> Supervision | None:
-    """The documents a model would be shown; None where errors leave that open."""
-    if not loaded.labels and required:
-        problems.error(place, "no document is labelled; label a few documents for each leaf.")
-        return None
-    if dataset is None:
-        return supervise(tree, loaded.labels, loaded.places.__getitem__, problems)
-    dataset = replace(dataset, taxonomy=tree)
-    truth = true_nodes(dataset, loaded, problems)
-    if problems.has_errors:
-        return None
-    documents_at = np.bincount(truth, minlength=len(tree))
-    few = [leaf for leaf in tree.leaves if documents_at[leaf] <= _PER_LEAF]
-    if few:
-        problems.warning(
-            place, f"leaves with too few documents to draw {_PER_LEAF} and test: {_named(tree, few)}."
-        )
-    if dataset.first_draw is None:
-        problems.note(
-            str(dataset.folder), f"there is no {DRAW_FILE}: draw 0 is a random one, like the others."
-        )
-    return draw(dataset, truth, 0)
-
-
-def _check_keywords(
-    report: CheckReport,
-    tree: Taxonomy,
-    words: Mapping[int, tuple[str, ...]],
-    corpus: Corpus,
-    max_tokens: int | None,
-) -> tuple[CheckReport, dict[int, tuple[str, ...]]]:
-    """The report, and of the words those of nodes that have any of use."""
-    used = corpus.tokens.values[_is_used(corpus, max_tokens)]
-    counts = np.bincount(used, minlength=len(corpus.words))
-    often = np.flatnonzero(counts >= report.min_count)
-    vocabulary = Vocabulary(tuple(corpus.words.names[word] for word in often.tolist()), counts[often])
-    known = known_keywords(words, vocabulary, tree, report.problems)
-    found = tuple((tree.title(node), len(ids)) for node, ids in known.items())
-    return replace(report, keywords_per_label=found), {node: words[node] for node in known}
-
-
-def _check_labels(
-    report: CheckReport, tree: Taxonomy, labelled: Supervision | None, place: str, allow_empty_leaves: bool
-) -> CheckReport:
-    if labelled is None:
-        return replace(report, taxonomy=tree)
+def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckReport:
+    report, tree, labelled = replace(report, taxonomy=found.taxonomy), found.taxonomy, found.supervision
+    if tree is None or labelled is None:
+        return report
     problems = report.problems
     counts = np.bincount(labelled.nodes, minlength=len(tree)).tolist()
-    without = leaves_without_labels(tree, labelled)
-    if without:
-        missing = (
-            "a labelled document" if report.keywords_per_label is None else "labelled documents or keywords"
-        )
-        found = f"leaves without {missing}: {_named(tree, without)}"
-        if allow_empty_leaves:
-            problems.warning(place, f"{found}.")
-        else:
-            problems.error(place, f"{found}; label some, or allow it (--allow-empty-leaves).")
     single = [leaf for leaf in tree.leaves if counts[leaf] == 1]
     if single:
         problems.warning(place, f"leaves with only one labelled document: {_named(tree, single)}.")
@@ -340,19 +237,24 @@ def _check_labels(
     if inner:
         stopping = f"{_documents(at_inner)} labelled with an inner category"
         problems.note(place, f"{stopping}, which counts for the leaves below it: {_named(tree, inner)}.")
+    known = None
+    if found.keywords is not None and found.loaded is not None:
+        index = found.loaded.corpus.words.index
+        known = tuple(
+            (tree.title(node), sum(word in index for word in words))
+            for node, words in labelled.keywords.items()
+        )
     return replace(
         report,
         labelled=len(labelled),
         labelled_at_inner=at_inner,
-        taxonomy=tree,
         labels_per_leaf=tuple((tree.title(leaf), counts[leaf]) for leaf in tree.leaves),
+        keywords_per_label=known,
     )
 
 
 def _named(tree: Taxonomy, nodes: Sequence[int]) -> str:
-    titles = ", ".join(tree.title(node) for node in nodes[:_NAMED_NODES])
-    more = len(nodes) - _NAMED_NODES
-    return f"{titles} and {more} more" if more > 0 else titles
+    return shortened([tree.title(node) for node in nodes])
 
 
 def _documents(number: int) -> str:

@@ -91,8 +91,7 @@ class CheckReport:
 
     def raise_errors(self) -> None:
         """Raise one `DataError` that lists every error found; do nothing when there is none."""
-        # The findings themselves never raise, so that a check comes to its end.
-        Problems.raise_errors(self.problems)
+        self.problems.raise_errors(always=True)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON."""

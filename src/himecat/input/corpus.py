@@ -93,13 +93,22 @@ class Ragged:
         ([5, 6], [6, 7])
         """
         whole = parts.take(self.values)
-        bounds = whole.offsets[self.offsets]
-        if longest is None:
-            return Ragged(whole.values, bounds)
-        position = np.arange(len(whole.values)) - np.repeat(bounds[:-1], np.diff(bounds))
-        offsets = np.zeros_like(bounds)
-        np.cumsum(np.minimum(np.diff(bounds), longest), out=offsets[1:])
-        return Ragged(whole.values[position < longest], offsets)
+        rows = Ragged(whole.values, whole.offsets[self.offsets])
+        return rows if longest is None else rows.head(longest)
+
+    def head(self, longest: int) -> Ragged:
+        """The first `longest` values of every row, as a copy.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[5, 6, 7], [8]]).head(2).values.tolist()
+        [5, 6, 8]
+        """
+        lengths = self.lengths
+        position = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], lengths)
+        offsets = np.zeros_like(self.offsets)
+        np.cumsum(np.minimum(lengths, longest), out=offsets[1:])
+        return Ragged(self.values[position < longest], offsets)
 
     def sums_of(self, vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """For every row, the sum of the vectors that its values name.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from himecat.errors import UsageError
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, shortened
 from himecat.input.records import Record, Source, iter_records
 
 VALUE_SEPARATOR = "|"
@@ -176,7 +176,7 @@ class _Reader:
         if self._fields_seen:
             for kind in self._fields.metadata:
                 if kind in self._missing_everywhere:
-                    seen = _listing(list(self._fields_seen))
+                    seen = _listing(self._fields_seen)
                     message = f"no document has the metadata field {kind!r}; fields seen: {seen}."
                     self._problems.warning("", message)
 
@@ -254,7 +254,7 @@ def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -
     present = [name for name in names if name in found]
     if not present:
         wanted = " or ".join(repr(name) for name in names)
-        wrong.append(f"the document has no field {wanted}; fields found: {_listing(list(found))}.")
+        wrong.append(f"the document has no field {wanted}; fields found: {_listing(found)}.")
         return ""
     parts: list[str] = []
     for name in present:
@@ -353,7 +353,5 @@ def _described(value: object) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _listing(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:_SHOWN_FIELDS]) or "none"
-    more = len(names) - _SHOWN_FIELDS
-    return f"{shown} and {more} more" if more > 0 else shown
+def _listing(names: Iterable[str]) -> str:
+    return shortened([repr(name) for name in names], _SHOWN_FIELDS) or "none"

@@ -12,7 +12,7 @@ import numpy as np
 from himecat.errors import DataError
 from himecat.input.corpus import IntArray, Vocabulary
 from himecat.input.labels import described, label_names, resolve_label
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, shortened
 from himecat.input.taxonomy.lines import refuse_too_large
 from himecat.input.taxonomy.readers import _parse_json, _parse_yaml, read_text
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
@@ -20,7 +20,6 @@ from himecat.input.tokenizer import UNICODE, Tokenizer
 
 KeywordSource = str | PathLike[str] | Mapping[Any, Any]
 
-_NAMED = 10
 # No tree is that deep, but a mapping that holds itself has no end.
 _DEEPEST = 500
 _IN_MEMORY = "keywords"
@@ -148,10 +147,10 @@ def known_keywords(
         else:
             silent.append(node)
     if rare:
-        problems.warning(_IN_MEMORY, f"too rare in the documents to be of use: {_named(sorted(rare))}.")
+        problems.warning(_IN_MEMORY, f"too rare in the documents to be of use: {shortened(sorted(rare))}.")
     if silent:
         titles = [taxonomy.title(node) for node in silent]
-        problems.warning(_IN_MEMORY, f"none that can be used is left for: {_named(titles)}.")
+        problems.warning(_IN_MEMORY, f"none that can be used is left for: {shortened(titles)}.")
     return known
 
 
@@ -255,8 +254,3 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return f"the text {value[:40]!r}"
     return "a list" if isinstance(value, (list, tuple)) else described(value)
-
-
-def _named(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

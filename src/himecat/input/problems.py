@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
 from himecat.errors import DataError
 
 Severity = Literal["error", "warning", "note"]
+
+
+def shortened(names: Sequence[str], most: int = 10) -> str:
+    """Names for a message: the first ones, and how many more there are.
+
+    Examples
+    --------
+    >>> shortened(["ant", "bee", "cat"]), shortened(["ant", "bee", "cat"], most=2)
+    ('ant, bee, cat', 'ant, bee and 1 more')
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class Problem:
 class Problems:
     """A bounded list of findings; past `keep` of one severity only the count grows.
 
+    With `stops` off, errors are collected where work would stop at them, so that a check comes to its end.
+
     Examples
     --------
     >>> found = Problems()
@@ -47,6 +62,7 @@ class Problems:
     items: list[Problem] = field(default_factory=list)
     counts: dict[Severity, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "note": 0})
     has_fatal: bool = False
+    stops: bool = True
 
     def add(self, severity: Severity, place: str, message: str) -> None:
         """Record a finding of the given severity."""
@@ -87,9 +103,23 @@ class Problems:
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.items)
 
-    def raise_errors(self) -> None:
-        """Raise one `DataError` that lists every error found; do nothing when there is none."""
-        if not self.has_errors:
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Take the lines of a `DataError` raised in this block as findings, unless errors stop the work."""
+        try:
+            yield
+        except DataError as error:
+            if self.stops:
+                raise
+            for line in str(error).splitlines():
+                self.error("", line)
+
+    def raise_errors(self, *, always: bool = False) -> None:
+        """Raise one `DataError` that lists every error found; do nothing when there is none.
+
+        Where errors do not stop the work, only with `always`.
+        """
+        if not self.has_errors or not (self.stops or always):
             return
         lines = [str(item) for item in self.of("error")]
         if self.hidden("error"):

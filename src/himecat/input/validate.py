@@ -1,4 +1,8 @@
-"""From raw input to what a fit learns from: documents, tree, labels and keywords, checked."""
+"""From raw input to what a fit learns from: documents, tree, labels and keywords, checked.
+
+`validate` is the one judge of input. A fit stops at the first stage with errors; a check goes through all stages
+and lists everything, because its `Problems` do not stop. So whatever passes a check, a fit accepts.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
-from himecat.input.builder import encode_documents, load_corpus
+from himecat.input.builder import LoadedCorpus, encode_documents, load_corpus
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
 from himecat.input.documents import Document, Fields, is_missing, read_documents
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import label_names, leaves_without_labels, supervise
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, shortened
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
@@ -47,98 +51,295 @@ class Material:
         return max(1, round(float(self.corpus.tokens.lengths.mean())))
 
 
-def read_material(
+@dataclass
+class Validated:
+    """What validation found; a part is None where errors leave it open.
+
+    Examples
+    --------
+    >>> Validated(Problems()).taxonomy is None
+    True
+    """
+
+    problems: Problems
+    loaded: LoadedCorpus | None = None
+    taxonomy: Taxonomy | None = None
+    supervision: Supervision | None = None
+    keywords: Mapping[int, tuple[str, ...]] | None = None
+
+
+def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Material:
+    """Read documents, tree and labels; warnings are shown, and errors stop here.
+
+    Takes the options of `validate`.
+    """
+    problems = Problems()
+    found = validate(X, y, problems=problems, progress=progress, **options)
+    problems.raise_errors()
+    for problem in problems:
+        progress.say(f"{problem.severity}: {problem}")
+    if problems.hidden("warning"):
+        progress.say(f"warning: ... and {problems.hidden('warning')} more.")
+    assert found.loaded is not None
+    assert found.taxonomy is not None
+    assert found.supervision is not None
+    return Material(found.loaded.corpus, found.taxonomy, found.supervision, problems, found.keywords)
+
+
+Draw = Callable[[Taxonomy, LoadedCorpus, Problems], Supervision | None]
+
+
+def validate(
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     taxonomy: Any,
     fields: Fields,
+    problems: Problems,
     keywords: Any = None,
     tokenizer: str | Tokenizer = UNICODE,
     readers: Sequence[ColumnReader] = (),
     min_count: int,
     max_tokens: int,
-    allow_empty_leaves: bool,
-    skip_bad: bool,
-    progress: Progress,
+    allow_empty_leaves: bool = False,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
     threads: int | None = None,
-) -> Material:
-    """Read documents, tree and labels; every problem found is said, and errors stop here."""
-    problems = Problems()
+    whole_texts: bool = False,
+    draw: Draw | None = None,
+) -> Validated:
+    """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
+
+    Parameters
+    ----------
+    X : path, table, iterable or Corpus
+        The documents.
+    y : sequence or Supervision, optional
+        The labels; by default those in the documents.
+    taxonomy : path, mapping or Taxonomy, optional
+        The tree; by default the one that the labels and the labels of keywords span.
+    fields : Fields
+        Which field plays which part.
+    problems : Problems
+        Receives what is found.
+    keywords : mapping or path, optional
+        Words that stand for categories.
+    tokenizer, readers, min_count, max_tokens, skip_bad, progress, threads
+        As for `load_corpus`.
+    allow_empty_leaves : bool
+        Whether leaves without labelled documents and keywords are a warning instead of an error.
+    whole_texts : bool
+        Keep all words in `LoadedCorpus.all_words`, for statistics.
+    draw : callable, optional
+        Chooses the labelled documents, where not all that have labels are to be shown to a model.
+
+    Raises
+    ------
+    DataError
+        There are errors, and `problems` stop at them.
+
+    Examples
+    --------
+    >>> documents = [{"text": "a red fox", "labels": "animals"}, {"text": "an old oak", "labels": "plants"}]
+    >>> found = validate(documents, taxonomy=None, fields=Fields(), problems=Problems(), min_count=1, max_tokens=300)
+    >>> found.taxonomy.n_leaves, found.supervision.nodes.tolist()
+    (2, [1, 2])
+    """
+    found = Validated(problems)
     # Before the documents: the tree is small, and a fault in it should not wait for them.
-    given_tree = None if taxonomy is None else read_taxonomy(taxonomy, problems)
-    labels: Mapping[int, object] = {}
+    if taxonomy is not None:
+        with problems.recorded():
+            found.taxonomy = read_taxonomy(taxonomy, problems)
     if isinstance(X, Corpus):
-        corpus = _with_columns_of(X, readers)
-        read_with, wanted = corpus.words.tokenizer.name, get_tokenizer(tokenizer).name
-        if read_with != wanted:
-            raise UsageError(
-                f"The Corpus was read with the tokenizer {read_with!r}: say tokenizer={read_with!r}, not {wanted!r}."
-            )
-        place_of: Callable[[int], str] = _place_in_memory
+        _check_tokenizer(X, tokenizer)
+        found.loaded = LoadedCorpus(_with_columns_of(X, readers), {}, [], [], problems)
     else:
-        loaded = load_corpus(
-            X,
-            fields,
-            min_count=min_count,
-            max_tokens=max_tokens,
-            tokenizer=tokenizer,
-            problems=problems,
-            skip_bad=skip_bad,
-            readers=readers,
-            progress=progress,
-            threads=threads,
-        )
-        corpus, labels = loaded.corpus, loaded.labels
+        try:
+            found.loaded = load_corpus(
+                X,
+                fields,
+                min_count=min_count,
+                max_tokens=max_tokens,
+                tokenizer=tokenizer,
+                problems=problems,
+                skip_bad=skip_bad,
+                readers=readers,
+                progress=progress,
+                threads=threads,
+                whole_texts=whole_texts,
+            )
+        except DataError as error:
+            # Errors that are known already say why no document is left; further lines repeat warnings.
+            if problems.stops:
+                raise
+            if not problems.has_errors:
+                problems.error("", str(error).split("\n", 1)[0])
+            return found
+    if taxonomy is None or found.taxonomy is not None:
+        _read_labels(found, y, fields, keywords, draw)
+    if found.taxonomy is not None and found.supervision is not None:
+        if keywords is not None:
+            _read_keywords(found, keywords)
+        _check_leaves(found, allow_empty_leaves)
+        if not problems.has_errors:
+            _check_words(found, min_count)
+    if not found.loaded.corpus.metadata:
+        problems.note("", "No metadata fields were named: text alone is used.")
+    return found
 
-        def place_of(row: int) -> str:
-            return loaded.places[row]
 
-        if isinstance(y, Supervision) and loaded.skipped:
+def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: Draw | None) -> None:
+    """Set the tree, where none was given, and the labelled documents."""
+    problems, loaded, tree = found.problems, found.loaded, found.taxonomy
+    assert loaded is not None
+    if isinstance(y, Supervision):
+        if tree is None:
+            raise UsageError("A Supervision names nodes of a tree: pass the taxonomy too.")
+        if loaded.skipped:
             raise UsageError(
                 f"A Supervision counts rows, and {len(loaded.skipped)} documents were left out: pass the labels "
                 "as a list, or a Corpus."
             )
-        if y is not None and not isinstance(y, Supervision):
-            y = _without_skipped(y, len(corpus), loaded.skipped)
-    if isinstance(y, Supervision):
-        if given_tree is None:
-            raise UsageError("A Supervision names nodes of a tree: pass the taxonomy too.")
-        tree, supervision = given_tree, y
-        _check_supervision(supervision, len(corpus), tree)
-    else:
-        if y is not None:
-            labels = labels_by_row(y, len(corpus))
-        if not labels and not keywords:
-            raise DataError(
-                f"No document carries labels in the field {fields.labels!r}: label about five documents of "
-                "each category."
-            )
-        tree = given_tree or _spanned_tree(labels, keywords, place_of, problems)
-        supervision = supervise(tree, labels, place_of, problems)
-        problems.raise_errors()
-    words: dict[int, tuple[str, ...]] | None = None
-    if keywords is not None:
-        words = read_keywords(keywords, tree, problems, corpus.words.tokenizer)
-        problems.raise_errors()
-        known = known_keywords(words, corpus.words, tree, problems)
-        supervision = replace(supervision, keywords={node: words[node] for node in known})
-    if tree.n_leaves < 2:
-        raise DataError(f"The tree has {tree.n_leaves} leaf: with fewer than 2 there is nothing to choose.")
-    _check_leaves(tree, supervision, allow_empty_leaves, problems)
-    if len(corpus.words) == 0:
-        raise DataError(
-            f"No word occurs {min_count} times or more in the {len(corpus)} documents: add documents, or lower "
-            f"min_count (--set min_count={max(1, min_count // 2)})."
+        _check_supervision(y, len(loaded.corpus), tree)
+        found.supervision = y
+        return
+    labels = loaded.labels if y is None else _without_skipped(y, len(loaded.corpus), loaded.skipped)
+    if not labels and not keywords:
+        problems.error(
+            "",
+            f"No document carries labels in the field {fields.labels!r}: label about five documents of each "
+            "category.",
         )
-    _check_labelled_words(corpus, supervision, problems)
-    if not corpus.metadata:
-        problems.note("", "No metadata fields were named: text alone is used.")
-    for problem in problems:
-        progress.say(f"{problem.severity}: {problem}")
-    if problems.hidden("warning"):
-        progress.say(f"warning: ... and {problems.hidden('warning')} more.")
-    return Material(corpus, tree, supervision, problems, words)
+        problems.raise_errors()
+        return
+    if tree is None:
+        readable = _readable(labels, loaded.place, problems)
+        problems.raise_errors()
+        try:
+            named = [] if keywords is None else keyword_labels(keywords)
+            tree = found.taxonomy = infer_taxonomy([*readable.values(), *named])
+        except DataError as error:
+            if problems.stops:
+                raise
+            # Where labels could not be read, that too few are left for a tree is no news.
+            if len(readable) == len(labels):
+                problems.error("", str(error))
+            return
+        labels = readable
+    with problems.recorded():
+        found.supervision = (
+            supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
+        )
+    problems.raise_errors()
+
+
+def _readable(
+    labels: Mapping[int, object], place_of: Callable[[int], str], problems: Problems
+) -> dict[int, object]:
+    """The labels that consist of names; the others are errors."""
+    readable: dict[int, object] = {}
+    for row, label in labels.items():
+        try:
+            label_names(label)
+            readable[row] = label
+        except DataError as error:
+            problems.error(place_of(row), str(error))
+    return readable
+
+
+def _read_keywords(found: Validated, keywords: Any) -> None:
+    """Set the keywords, and give the labelled documents those that the documents have."""
+    assert found.loaded is not None
+    assert found.taxonomy is not None
+    assert found.supervision is not None
+    words = found.loaded.corpus.words
+    found.keywords = read_keywords(keywords, found.taxonomy, found.problems, words.tokenizer)
+    found.problems.raise_errors()
+    known = known_keywords(found.keywords, words, found.taxonomy, found.problems)
+    found.supervision = replace(found.supervision, keywords={node: found.keywords[node] for node in known})
+
+
+def _check_leaves(found: Validated, allow_empty: bool) -> None:
+    tree, problems = found.taxonomy, found.problems
+    assert tree is not None
+    assert found.supervision is not None
+    if tree.n_leaves < 2:
+        problems.error(
+            "", f"The tree has {tree.n_leaves} leaf: with fewer than 2 there is nothing to choose."
+        )
+    without = leaves_without_labels(tree, found.supervision)
+    if not without:
+        return
+    names = shortened([tree.title(leaf) for leaf in without])
+    count = f"{len(without)} of {tree.n_leaves} leaves have" if len(without) > 1 else "One leaf has"
+    lack = "no labelled document" if found.keywords is None else "neither labelled documents nor keywords"
+    if len(without) == tree.n_leaves:
+        problems.error(
+            "",
+            "No leaf has a labelled document or a keyword that documents use: label about five documents of each.",
+        )
+    elif not allow_empty:
+        problems.error(
+            "",
+            f"{count} {lack}: {names}. Label some, or allow it (allow_empty_leaves=True, --allow-empty-leaves).",
+        )
+    else:
+        problems.warning("", f"{count} {lack} and will rarely be chosen: {names}.")
+
+
+def _check_words(found: Validated, min_count: int) -> None:
+    """Labelled documents teach with their words."""
+    assert found.loaded is not None
+    assert found.supervision is not None
+    corpus, supervision, problems = found.loaded.corpus, found.supervision, found.problems
+    if len(corpus.words) == 0:
+        problems.error(
+            "",
+            f"No word occurs {min_count} times or more in the {len(corpus)} documents: add documents, or lower "
+            f"min_count (--set min_count={max(1, min_count // 2)}).",
+        )
+        return
+    empty = int((corpus.tokens.lengths[supervision.rows] == 0).sum())
+    if empty == len(supervision) and not supervision.keywords:
+        problems.error(
+            "",
+            "No labelled document has a word that occurs often enough: label others, or lower min_count "
+            "(--set min_count=1).",
+        )
+    elif empty:
+        count = "One labelled document has" if empty == 1 else f"{empty} labelled documents have"
+        problems.warning("", f"{count} no word that occurs often enough to learn from.")
+
+
+def _check_supervision(supervision: Supervision, n_rows: int, tree: Taxonomy) -> None:
+    rows, nodes = supervision.rows, supervision.nodes
+    if len(rows) != len(nodes):
+        raise UsageError(f"The Supervision names {len(rows)} documents but {len(nodes)} nodes.")
+    for given, first, end, what in ((rows, 0, n_rows, "document"), (nodes, 1, len(tree), "node")):
+        outside = given[(given < first) | (given >= end)]
+        if len(outside):
+            raise UsageError(
+                f"The Supervision names the {what} {outside[0]}, but they go from {first} to {end - 1}."
+            )
+
+
+def _check_tokenizer(corpus: Corpus, tokenizer: str | Tokenizer) -> None:
+    read_with, wanted = corpus.words.tokenizer.name, get_tokenizer(tokenizer).name
+    if read_with != wanted:
+        raise UsageError(
+            f"The Corpus was read with the tokenizer {read_with!r}: say tokenizer={read_with!r}, not {wanted!r}."
+        )
+
+
+def _with_columns_of(corpus: Corpus, readers: Sequence[ColumnReader]) -> Corpus:
+    """A ready corpus with exactly the columns that the readers would give."""
+    for reader in readers:
+        if reader.name not in corpus.columns:
+            raise UsageError(
+                f"The Corpus was read without the column {reader.name!r}: pass the documents themselves, or do "
+                f"without the {reader.name}."
+            )
+    return replace(corpus, columns={reader.name: corpus.columns[reader.name] for reader in readers})
 
 
 def read_new(
@@ -168,35 +369,6 @@ def read_new(
     return corpus, np.array(usable, dtype=bool)
 
 
-def _spanned_tree(
-    labels: Mapping[int, object], keywords: Any, place_of: Callable[[int], str], problems: Problems
-) -> Taxonomy:
-    """The tree that the labels and the labels of keywords span; what is no label at all is told with its place."""
-    for row, label in labels.items():
-        try:
-            label_names(label)
-        except DataError as error:
-            problems.error(place_of(row), str(error))
-    problems.raise_errors()
-    also = [] if keywords is None else keyword_labels(keywords)
-    return infer_taxonomy([*labels.values(), *also])
-
-
-def _with_columns_of(corpus: Corpus, readers: Sequence[ColumnReader]) -> Corpus:
-    """A ready corpus with exactly the columns that the readers would give."""
-    for reader in readers:
-        if reader.name not in corpus.columns:
-            raise UsageError(
-                f"The Corpus was read without the column {reader.name!r}: pass the documents themselves, or do "
-                f"without the {reader.name}."
-            )
-    return replace(corpus, columns={reader.name: corpus.columns[reader.name] for reader in readers})
-
-
-def _place_in_memory(row: int) -> str:
-    return f"document {row}"
-
-
 def _as_list(y: Any) -> list[object]:
     """Labels of any container that has one for each document, as Python's own values."""
     if hasattr(y, "columns"):
@@ -208,12 +380,16 @@ def _as_list(y: Any) -> list[object]:
     return list(y)
 
 
-def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> list[object]:
-    given = _as_list(y)
-    if len(given) != n_rows + len(skipped):
-        raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
-    left_out = set(skipped)
-    return [label for position, label in enumerate(given) if position not in left_out]
+def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> dict[int, Any]:
+    """The labels of the documents that have one and were not left out, by their row in the corpus."""
+    given = labels_by_row(y, n_rows + len(skipped))
+    left_out = np.array(skipped, dtype=np.int64)
+    out = set(skipped)
+    return {
+        position - int(np.searchsorted(left_out, position)): label
+        for position, label in given.items()
+        if position not in out
+    }
 
 
 def labels_by_row(y: Any, n_rows: int) -> dict[int, Any]:
@@ -227,50 +403,4 @@ def labels_by_row(y: Any, n_rows: int) -> dict[int, Any]:
     given = _as_list(y)
     if len(given) != n_rows:
         raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
-
     return {row: label for row, label in enumerate(given) if not is_missing(label)}
-
-
-def _check_supervision(supervision: Supervision, n_rows: int, tree: Taxonomy) -> None:
-    rows, nodes = supervision.rows, supervision.nodes
-    if len(rows) != len(nodes):
-        raise UsageError(f"The Supervision names {len(rows)} documents but {len(nodes)} nodes.")
-    for found, first, end, what in ((rows, 0, n_rows, "document"), (nodes, 1, len(tree), "node")):
-        outside = found[(found < first) | (found >= end)]
-        if len(outside):
-            raise UsageError(
-                f"The Supervision names the {what} {outside[0]}, but they go from {first} to {end - 1}."
-            )
-
-
-def _check_leaves(
-    tree: Taxonomy, supervision: Supervision, allow_empty_leaves: bool, problems: Problems
-) -> None:
-    without = leaves_without_labels(tree, supervision)
-    if not without:
-        return
-    names = ", ".join(tree.title(leaf) for leaf in without[:10]) + (", ..." if len(without) > 10 else "")
-    count = f"{len(without)} of {tree.n_leaves} leaves have" if len(without) > 1 else "One leaf has"
-    if len(without) == tree.n_leaves:
-        raise DataError(
-            "No leaf has a labelled document or a keyword that documents use: label about five documents of each."
-        )
-    if not allow_empty_leaves:
-        raise DataError(
-            f"{count} no labelled document: {names}. Label some, or allow it (allow_empty_leaves=True, "
-            "--allow-empty-leaves)."
-        )
-    problems.warning("", f"{count} no labelled document and will rarely be chosen: {names}.")
-
-
-def _check_labelled_words(corpus: Corpus, supervision: Supervision, problems: Problems) -> None:
-    """Words are what a labelled document teaches with."""
-    silent = int((corpus.tokens.lengths[supervision.rows] == 0).sum())
-    if silent == len(supervision) and not supervision.keywords:
-        raise DataError(
-            "No labelled document has a word that occurs often enough: label others, or lower min_count "
-            "(--set min_count=1)."
-        )
-    if silent:
-        count = "One labelled document has" if silent == 1 else f"{silent} labelled documents have"
-        problems.warning("", f"{count} no word that occurs often enough to learn from.")

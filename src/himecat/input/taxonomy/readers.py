@@ -62,7 +62,7 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     return taxonomy
 
 
-def infer_taxonomy(label_paths: Iterable[object], *, skip_bad: bool = False) -> Taxonomy:
+def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
     """The smallest tree that holds every label found in documents; names are sorted at each level.
 
     Lists and `a/b/c` strings are paths from the top; a path that another one continues ends at an inner node.
@@ -72,8 +72,6 @@ def infer_taxonomy(label_paths: Iterable[object], *, skip_bad: bool = False) -> 
     ----------
     label_paths : iterable of str or list of str
         The labels as the documents give them.
-    skip_bad : bool
-        Leave out what is no label at all (a number, say) instead of raising `DataError`.
 
     Examples
     --------
@@ -84,12 +82,7 @@ def infer_taxonomy(label_paths: Iterable[object], *, skip_bad: bool = False) -> 
     paths: set[tuple[str, ...]] = set()
     bare: set[str] = set()
     for label in label_paths:
-        try:
-            names = label_names(label)
-        except DataError:
-            if skip_bad:
-                continue
-            raise
+        names = label_names(label)
         if len(names) == 1 and "/" in names[0]:
             names = [part.strip() for part in names[0].split("/") if part.strip()]
         elif isinstance(label, str):
