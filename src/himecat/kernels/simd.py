@@ -11,6 +11,7 @@ a training step. Addresses are not checked.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -74,6 +75,22 @@ def _shuffle(builder: Any, a: Any, b: Any, order: Sequence[int]) -> Any:
     return builder.shuffle_vector(a, b, ir.Constant(_INT_VECTOR, list(order)))
 
 
+def _instruction(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Make a function that builds LLVM code, from a builder and values of these types, callable in kernels."""
+
+    def decorate(build: Callable[..., Any]) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            built = build(builder, *args)
+            return context.get_dummy_value() if result is types.none else built
+
+        def typed(_: Any, *given: Any) -> Typed:
+            return result(*arguments), codegen
+
+        return intrinsic(functools.update_wrapper(typed, build))
+
+    return decorate
+
+
 @intrinsic
 def address_of(_: Any, array: Any) -> Typed:
     """Where the first number of an array lies in memory; the caller keeps the array alive."""
@@ -88,16 +105,6 @@ def address_of(_: Any, array: Any) -> Typed:
 
 
 @intrinsic
-def load(_: Any, address: Any) -> Typed:
-    """Read eight floats; they need not be aligned."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return builder.load(_pointer(builder, args[0], _FLOAT_VECTOR), align=SIZE)
-
-    return FLOATS(types.int64), codegen
-
-
-@intrinsic
 def store(_: Any, address: Any, value: Any) -> Typed:
     """Write eight floats or integers."""
 
@@ -109,67 +116,21 @@ def store(_: Any, address: Any, value: Any) -> Typed:
 
 
 @intrinsic
-def prefetch(_: Any, address: Any) -> Typed:
-    """Ask for the line of the cache at an address, which will be read and written soon."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        byte = ir.IntType(8)
-        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _INT, _INT, _INT])
-        function = function_of(builder.module, kind, "llvm.prefetch.p0")
-        # For writing, into all caches, as data.
-        options = [ir.Constant(_INT, option) for option in (1, 3, 1)]
-        builder.call(function, [_pointer(builder, args[0], byte), *options])
-        return context.get_dummy_value()
-
-    return types.none(types.int64), codegen
-
-
-@intrinsic
 def broadcast(_: Any, number: Any) -> Typed:
     """The same number in all lanes; a float as floats, an integer as integers."""
     is_float = isinstance(number, types.Float)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        nothing = ir.Constant(_FLOAT_VECTOR if is_float else _INT_VECTOR, ir.Undefined)
-        first = builder.insert_element(nothing, args[0], ir.Constant(_INT, 0))
-        return _shuffle(builder, first, nothing, [0] * WIDTH)
+        undefined = ir.Constant(_FLOAT_VECTOR if is_float else _INT_VECTOR, ir.Undefined)
+        first = builder.insert_element(undefined, args[0], ir.Constant(_INT, 0))
+        return _shuffle(builder, first, undefined, [0] * WIDTH)
 
     return FLOATS(types.float32) if is_float else INTS(types.int32), codegen
 
 
 @intrinsic
-def first_lane(_: Any, number: Any) -> Typed:
-    """A number in the first lane, zeros in the others."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return builder.insert_element(_constant([0.0] * WIDTH), args[0], ir.Constant(_INT, 0))
-
-    return FLOATS(types.float32), codegen
-
-
-@intrinsic
-def lane(_: Any, value: Any, number: Any) -> Typed:
-    """The float in a lane."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return builder.extract_element(args[0], args[1])
-
-    return types.float32(FLOATS, types.int64), codegen
-
-
-@intrinsic
-def ones_from_1_to_5(_: Any) -> Typed:
-    """1 in the lanes 1 to 5, 0 in the others."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        return _constant([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
-
-    return FLOATS(), codegen
-
-
-@intrinsic
 def select_greater(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
-    """`chosen` in the lanes where a is larger than b, `other` in the rest; both floats or both integers."""
+    """`chosen` in the lanes where a is greater than b, `other` in the rest; both floats or both integers."""
     if chosen != other:
         return None
 
@@ -180,16 +141,47 @@ def select_greater(_: Any, a: Any, b: Any, chosen: Any, other: Any) -> Typed:
     return chosen(FLOATS, FLOATS, chosen, other), codegen
 
 
-@intrinsic
-def reciprocal_sqrt(_: Any, value: Any) -> Typed:
+@_instruction(FLOATS, types.int64)
+def load(builder: Any, address: Any) -> Any:
+    """Read eight floats; they need not be aligned."""
+    return builder.load(_pointer(builder, address, _FLOAT_VECTOR), align=SIZE)
+
+
+@_instruction(types.none, types.int64)
+def prefetch(builder: Any, address: Any) -> None:
+    """Prefetch the cache line at an address, which will be read and written soon."""
+    byte = ir.IntType(8)
+    kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), _INT, _INT, _INT])
+    function = function_of(builder.module, kind, "llvm.prefetch.p0")
+    # For writing, into all caches, as data.
+    options = [ir.Constant(_INT, option) for option in (1, 3, 1)]
+    builder.call(function, [_pointer(builder, address, byte), *options])
+
+
+@_instruction(FLOATS, types.float32)
+def first_lane(builder: Any, number: Any) -> Any:
+    """A number in the first lane, zeros in the others."""
+    return builder.insert_element(_constant([0.0] * WIDTH), number, ir.Constant(_INT, 0))
+
+
+@_instruction(types.float32, FLOATS, types.int64)
+def lane(builder: Any, value: Any, number: Any) -> Any:
+    """The float in a lane."""
+    return builder.extract_element(value, number)
+
+
+@_instruction(FLOATS)
+def ones_from_1_to_5(builder: Any) -> Any:
+    """1 in the lanes 1 to 5, 0 in the others."""
+    return _constant([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+
+
+@_instruction(FLOATS, FLOATS)
+def reciprocal_sqrt(builder: Any, value: Any) -> Any:
     """1 / sqrt(x) of each lane, rounded as the standard says and not estimated."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        kind = ir.FunctionType(_FLOAT_VECTOR, [_FLOAT_VECTOR])
-        root = function_of(builder.module, kind, f"llvm.sqrt.v{WIDTH}f32")
-        return builder.fdiv(_constant([1.0] * WIDTH), builder.call(root, [args[0]]))
-
-    return FLOATS(FLOATS), codegen
+    kind = ir.FunctionType(_FLOAT_VECTOR, [_FLOAT_VECTOR])
+    root = function_of(builder.module, kind, f"llvm.sqrt.v{WIDTH}f32")
+    return builder.fdiv(_constant([1.0] * WIDTH), builder.call(root, [value]))
 
 
 def _adjacent(builder: Any, a: Any, b: Any) -> Any:
@@ -199,33 +191,23 @@ def _adjacent(builder: Any, a: Any, b: Any) -> Any:
     return builder.fadd(even, odd, flags=_FLAGS)
 
 
-@intrinsic
-def sum_lanes_of_six(_: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Typed:
+@_instruction(FLOATS, *[FLOATS] * 6)
+def sum_lanes_of_six(builder: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
     """The sums over the lanes of six values, in the first six lanes; the last two are 0."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        a, b, c, d, e, f = args
-        left = _adjacent(builder, _adjacent(builder, a, b), _adjacent(builder, c, d))
-        right = _adjacent(builder, _adjacent(builder, e, f), _constant([0.0] * WIDTH))
-        low = _shuffle(builder, left, right, [0, 1, 2, 3, 8, 9, 10, 11])
-        high = _shuffle(builder, left, right, [4, 5, 6, 7, 12, 13, 14, 15])
-        return builder.fadd(low, high, flags=_FLAGS)
-
-    return FLOATS(FLOATS, FLOATS, FLOATS, FLOATS, FLOATS, FLOATS), codegen
+    left = _adjacent(builder, _adjacent(builder, a, b), _adjacent(builder, c, d))
+    right = _adjacent(builder, _adjacent(builder, e, f), _constant([0.0] * WIDTH))
+    low = _shuffle(builder, left, right, [0, 1, 2, 3, 8, 9, 10, 11])
+    high = _shuffle(builder, left, right, [4, 5, 6, 7, 12, 13, 14, 15])
+    return builder.fadd(low, high, flags=_FLAGS)
 
 
-@intrinsic
-def sum_lanes(_: Any, value: Any) -> Typed:
+@_instruction(types.float32, FLOATS)
+def sum_lanes(builder: Any, value: Any) -> Any:
     """The sum over the lanes."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
-        found = args[0]
-        for half in (4, 2, 1):
-            order = [lane ^ half for lane in range(WIDTH)]
-            found = builder.fadd(found, _shuffle(builder, found, found, order), flags=_FLAGS)
-        return builder.extract_element(found, ir.Constant(_INT, 0))
-
-    return types.float32(FLOATS), codegen
+    for half in (4, 2, 1):
+        order = [lane ^ half for lane in range(WIDTH)]
+        value = builder.fadd(value, _shuffle(builder, value, value, order), flags=_FLAGS)
+    return builder.extract_element(value, ir.Constant(_INT, 0))
 
 
 def _lanewise(symbol: Any, instruction: str) -> None:
