@@ -18,7 +18,7 @@ from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.matrices import FloatArray, sublinear, term_counts
+from himecat.views.matrices import FloatArray, inverse_frequency, term_counts, with_entries
 
 State = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 Made = TypeVar("Made")
@@ -61,7 +61,13 @@ class Batch:
     @cached_property
     def frequencies(self) -> Any:
         """The same as sublinear term frequencies, 1 + log(count)."""
-        return sublinear(self.counts)
+        return with_entries(self.counts, 1.0 + np.log(self.counts.data))
+
+    @cached_property
+    def idf(self) -> FloatArray:
+        """Inverse document frequency of every word in these documents."""
+        documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
+        return inverse_frequency(documents.astype(np.float64), len(self))
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What `make` returns; made the first time that something is asked for under this key."""

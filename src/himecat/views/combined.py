@@ -170,8 +170,8 @@ def learn_views(
     if twice:
         raise UsageError(f"There are two views of the name {twice[0]!r}: give one of them another.")
     batch = Batch(corpus)
-    # Both are needed by several views that learn at the same time.
-    counts, _ = batch.counts, batch.frequencies
+    # Needed by several views, which learn at the same time.
+    counts, _, _ = batch.counts, batch.frequencies, batch.idf
     jobs: list[Any] = [
         partial(view.learn_and_see, batch, seed=seed, run=run) for view in views if not view.smooths
     ]

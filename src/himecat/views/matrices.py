@@ -53,8 +53,8 @@ def inverse_frequency(documents: npt.NDArray[np.floating], n_documents: int) -> 
     return np.asarray(np.log((1.0 + n_documents) / (1.0 + documents)) + 1.0, dtype=np.float32)
 
 
-def term_counts(rows: Ragged, n_terms: int) -> Any:
-    """Documents x terms as a sparse matrix of counts.
+def term_counts(rows: Ragged, n_terms: int, *, binary: bool = False) -> Any:
+    """Documents x terms as a sparse matrix of counts; `binary`: 1 for each term of a document.
 
     Examples
     --------
@@ -65,42 +65,9 @@ def term_counts(rows: Ragged, n_terms: int) -> Any:
     # A copy: adding up duplicates reorders the indices, and these are the corpus's own.
     found = csr_matrix((ones, rows.values, rows.offsets), shape=(len(rows), n_terms), copy=True)
     found.sum_duplicates()
+    if binary:
+        found.data[:] = 1.0
     return found
-
-
-def incidence(rows: Ragged, n_terms: int) -> Any:
-    """Documents x terms: 1 where the document has the term, however often.
-
-    Examples
-    --------
-    >>> incidence(Ragged.from_lists([[1, 1], []]), 2).toarray().tolist()
-    [[0.0, 1.0], [0.0, 0.0]]
-    """
-    found = term_counts(rows, n_terms)
-    found.data[:] = 1.0
-    return found
-
-
-def document_frequency(counts: Any) -> npt.NDArray[np.float64]:
-    """In how many documents each term of a sparse matrix of counts occurs.
-
-    Examples
-    --------
-    >>> document_frequency(term_counts(Ragged.from_lists([[1, 1], [1]]), 2)).tolist()
-    [0.0, 2.0]
-    """
-    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
-
-
-def sublinear(counts: Any) -> Any:
-    """Counts n as 1 + log(n), as `sublinear_tf` in scikit-learn.
-
-    Examples
-    --------
-    >>> sublinear(term_counts(Ragged.from_lists([[0, 0, 1]]), 2)).toarray().round(2).tolist()
-    [[1.69..., 1.0]]
-    """
-    return with_entries(counts, 1.0 + np.log(counts.data))
 
 
 def with_entries(matrix: Any, data: npt.NDArray[np.floating]) -> Any:
@@ -127,14 +94,16 @@ def scale_columns(matrix: Any, weights: FloatArray) -> Any:
     return with_entries(matrix, matrix.data * weights[matrix.indices])
 
 
-def unit_rows(rows: Any) -> Any:
-    """The rows of a sparse matrix scaled to length 1.
+def tf_idf(frequencies: Any, idf: FloatArray) -> Any:
+    """The columns of a sparse matrix times their inverse document frequencies, rows scaled to length 1.
 
     Examples
     --------
-    >>> unit_rows(csr_matrix(np.array([[3.0, 4.0]], dtype=np.float32))).toarray().round(1).tolist()
+    >>> counts = csr_matrix(np.array([[3.0, 2.0]], dtype=np.float32))
+    >>> tf_idf(counts, np.array([1.0, 2.0], dtype=np.float32)).toarray().round(1).tolist()
     [[0.6..., 0.8...]]
     """
+    rows = scale_columns(frequencies, idf)
     ones = np.ones(rows.shape[1], dtype=np.float32)
     lengths = np.sqrt(with_entries(rows, rows.data * rows.data) @ ones)
     lengths[lengths == 0] = 1.0

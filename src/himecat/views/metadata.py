@@ -21,11 +21,10 @@ from himecat.views.base import Batch, State, View, register_view
 from himecat.views.matrices import (
     FloatArray,
     check_shapes,
-    incidence,
     inverse_frequency,
-    scale_columns,
     side_by_side,
-    unit_rows,
+    term_counts,
+    tf_idf,
 )
 
 # Strength of the shrinkage of a value's correlation towards that of its type, in pairs of documents.
@@ -74,7 +73,7 @@ class ValueStatistics:
 
     def incidence(self, values: Ragged) -> Any:
         """Documents x shared values as a sparse matrix."""
-        return incidence(values.renumbered(self.rows.astype(np.int32)), len(self.sums))
+        return term_counts(values.renumbered(self.rows.astype(np.int32)), len(self.sums), binary=True)
 
     def predict(self, carried: Any, own: FloatArray | None = None) -> FloatArray:
         """Best linear prediction of documents' directions from their values; the shorter, the less they say.
@@ -165,7 +164,7 @@ class MetadataView(View):
         carried = self._incidence(batch)
         parts = []
         for kind, one in self.types.items():
-            parts.append(unit_rows(scale_columns(carried[kind], one.idf)))
+            parts.append(tf_idf(carried[kind], one.idf))
             # The columns of an uninformative type stay, without entries that say anything.
             parts[-1].data *= np.float32(one.weight > 0)
         return side_by_side(parts) if parts else None
@@ -236,7 +235,7 @@ def learn_statistics(
     found: dict[str, ValueStatistics] = {}
     expected, informative = [], []
     for kind, (values, n_values) in columns.items():
-        carried = incidence(values, n_values)
+        carried = term_counts(values, n_values, binary=True)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
         counts = counts[shared]
@@ -304,7 +303,7 @@ def informative_types(columns: Columns, features: Any) -> list[str]:
     spread = float(cosines.multiply(cosines).sum()) / (size * (size - 1.0))
     found = []
     for kind, (values, n_values) in columns.items():
-        carried = incidence(values, n_values)
+        carried = term_counts(values, n_values, binary=True)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
         sums = carried[:, shared].T.tocsr() @ features

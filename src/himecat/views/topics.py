@@ -12,15 +12,7 @@ import numpy.typing as npt
 from himecat.runtime.sparse import truncated_svd
 from himecat.runtime.threads import Run, run_serial
 from himecat.views.base import Batch, Phrase, State, View, phrase_counts, register_view
-from himecat.views.matrices import (
-    FloatArray,
-    check_shapes,
-    document_frequency,
-    inverse_frequency,
-    scale_columns,
-    unit_rows,
-    weighted_sums,
-)
+from himecat.views.matrices import FloatArray, check_shapes, tf_idf, weighted_sums
 
 _POWER_ITERATIONS = 3
 
@@ -41,32 +33,32 @@ class TopicsView(View):
     """
 
     count: int = 100
-    vectors: FloatArray | None = None
-    idf: FloatArray | None = None
+    vectors: Any = None
+    idf: Any = None
 
     name = "topics"
     weight = 0.5
 
     def learn(self, batch: Batch, *, seed: int = 0, run: Run = run_serial) -> Self:
         """Factor documents x words."""
-        idf = inverse_frequency(document_frequency(batch.counts), len(batch))
-        features = unit_rows(scale_columns(batch.frequencies, idf))
-        return replace(self, vectors=learn_topics(features, self.count, seed=seed, run=run), idf=idf)
+        features = tf_idf(batch.frequencies, batch.idf)
+        return replace(self, vectors=learn_topics(features, self.count, seed=seed, run=run), idf=batch.idf)
 
     def see(self, batch: Batch) -> FloatArray | None:
         """Unit directions in the topics; None where there was nothing to factor."""
-        vectors, idf = self._learned
-        return weighted_sums(batch.frequencies, idf, vectors, batch.n_batches) if vectors.size else None
+        if not self.vectors.size:
+            return None
+        return weighted_sums(batch.frequencies, self.idf, self.vectors, batch.n_batches)
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray | None:
         """Names and keywords as texts of their known words."""
-        vectors, idf = self._learned
-        return weighted_sums(phrase_counts(phrases, len(vectors)), idf, vectors) if vectors.size else None
+        if not self.vectors.size:
+            return None
+        return weighted_sums(phrase_counts(phrases, len(self.vectors)), self.idf, self.vectors)
 
     def state(self) -> State:
         """The topics and the inverse document frequencies."""
-        vectors, idf = self._learned
-        return {}, {"vectors": vectors, "idf": idf}
+        return {}, {"vectors": self.vectors, "idf": self.idf}
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -74,12 +66,6 @@ class TopicsView(View):
         vectors, idf = arrays["vectors"], arrays["idf"]
         check_shapes({"topics/vectors": (vectors, (len(idf), vectors.shape[1]))})
         return cls(count=vectors.shape[1], vectors=vectors, idf=idf)
-
-    @property
-    def _learned(self) -> tuple[FloatArray, FloatArray]:
-        assert self.vectors is not None
-        assert self.idf is not None
-        return self.vectors, self.idf
 
 
 def learn_topics(features: Any, count: int, *, seed: int = 0, run: Run = run_serial) -> FloatArray:
