@@ -81,16 +81,15 @@ def texts_of(folder: Path) -> list[str]:
 
 
 def _ours(texts: list[str]) -> Callable[[], int]:
-    from himecat.input.builder import _ranked
-    from himecat.input.vocabulary import WordNumbers, WordRows
+    from himecat.input.builder import ranked
+    from himecat.input.vocabulary import TokenRows, WordIds
 
     def work() -> int:
-        numbers = WordNumbers(grows=True)
-        with WordRows(numbers, None, threads=1) as rows:
-            for text in texts:
-                rows.append(text)
-            values, ends = rows.finish()
-        vocabulary, _ = _ranked(numbers.names(), values, ends, 1)
+        ids = WordIds(grows=True)
+        with TokenRows(ids, None, threads=1) as rows:
+            rows.extend(texts)
+            tokens = rows.finish()
+        vocabulary, _ = ranked(ids.names(), tokens)
         return len(vocabulary)
 
     return work
@@ -118,9 +117,9 @@ def peak_mb() -> float:
 def measure_here(what: str, folder: Path) -> dict[str, Any]:
     """One measurement, in this process."""
     from himecat.input.builder import read_corpus
-    from himecat.input.vocabulary import WordNumbers
+    from himecat.input.vocabulary import WordIds
 
-    WordNumbers(compile_from=0).rows(["a"])
+    WordIds(compile_from=0).rows(["a"])
     if what in ("jsonl", "parquet"):
         path = folder / f"corpus.{what}"
         read_corpus(["a"])

@@ -16,14 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError
-from himecat.input import builder, documents
+from himecat.input import builder, documents, vocabulary
 from himecat.input import unicode_words as tokenizer
-from himecat.input import vocabulary as word_numbers
 from himecat.input.builder import load_corpus
 from himecat.input.columns import ColumnReader, ComputedColumn
 from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
-from himecat.input.vocabulary import WordNumbers, WordRows
+from himecat.input.vocabulary import TokenRows, WordIds
 from himecat.views.encoder_cache import EncoderReader
 from himecat.views.text_encoder import TextEncoder
 
@@ -331,15 +330,14 @@ def test_any_records(tmp_path_factory: pytest.TempPathFactory, records: list[dic
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_texts_that_come_together_have_the_same_words(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(word_numbers, "_CHUNK", 500)
+    monkeypatch.setattr(vocabulary, "_CHUNK", 500)
     texts = [f"word{n % 7} and other{n} " * (n % 5 + 1) for n in range(60)]
     found = []
     for step in (1, 3, 60):
-        with WordRows(WordNumbers(grows=True, compile_from=900), 6, threads) as rows:
+        with TokenRows(WordIds(grows=True, compile_from=900), 6, threads) as rows:
             for start in range(0, 60, step):
                 rows.extend(texts[start : start + step])
-            values, ends = rows.finish()
-            found.append((values.tolist(), ends.tolist()))
+            found.append([row.tolist() for row in rows.finish()])
     assert found[0] == found[1] == found[2]
 
 
@@ -349,7 +347,7 @@ def test_a_large_file_goes_through_the_compiled_loop_from_the_start(
     path = written(tmp_path / "docs.jsonl", lines_of(PLAIN))
     small = outcome(path, FIELDS, False)
     monkeypatch.setattr(builder, "_LARGE_FILE", 1)
-    monkeypatch.setattr(WordNumbers, "_plain_rows", None)
+    monkeypatch.setattr(WordIds, "_split_rows", None)
     assert outcome(path, FIELDS, False) == small
     assert (
         outcome(tmp_path / "none.jsonl", FIELDS, False)[0]

@@ -18,10 +18,9 @@ import numpy.typing as npt
 import pytest
 
 from himecat.errors import DataError, UsageError
-from himecat.input.builder import encode_documents, iter_encoded, load_corpus, read_corpus
-from himecat.input.columns import OpenColumns
+from himecat.input.builder import iter_encoded, load_corpus, read_corpus
 from himecat.input.corpus import Corpus, Vocabulary
-from himecat.input.documents import Fields, read_documents
+from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress
 from himecat.views import encoder_cache
@@ -76,9 +75,9 @@ def encoded(
 
 
 def new_documents(texts: Sequence[str], words: Vocabulary) -> Corpus:
-    problems = Problems()
-    with OpenColumns([EncoderReader(FakeEncoder())], texts, problems) as columns:
-        return encode_documents(read_documents(texts, Fields(), problems), words, {}, None, columns)
+    readers = [EncoderReader(FakeEncoder())]
+    ((_, corpus),) = iter_encoded(texts, Fields(), words, {}, None, Problems(), None, readers)
+    return corpus
 
 
 def kept_files(folder: Path) -> list[str]:

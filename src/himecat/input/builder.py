@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +13,16 @@ import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
-from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Vocabulary
+from himecat.input.corpus import Corpus, MetadataColumn, Vocabulary
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.problems import Problems, Severity
+from himecat.input.ragged import Ragged
 from himecat.input.records import Source
-from himecat.input.rows import GrowingRows, KnownRows
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
 from himecat.input.unspaced import looks_unspaced
-from himecat.input.vocabulary import FIRST_COMPILED, WordNumbers, WordRows
+from himecat.input.vocabulary import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.runtime.progress import Progress
 
-_BLOCK_ROWS = 8192
 _BLOCK_VALUES = 1 << 22
 # With this many the compiled loop has been loaded to find them, or is worth it.
 _COMPILED_FROM = 1 << 20
@@ -99,63 +97,79 @@ class _ErrorsAsWarnings(Problems):
         self.receiver.fatal(place, message)
 
 
-def _ranked(
-    names: list[str],
-    values: npt.NDArray[np.int32],
-    ends: npt.NDArray[np.int64],
-    min_count: int,
-    tokenizer: Tokenizer = UNICODE,
+def ranked(
+    names: list[str], rows: Ragged, min_count: int = 1, tokenizer: Tokenizer = UNICODE
 ) -> tuple[Vocabulary, Ragged]:
-    """Drop rare strings; number the others by falling count, then by name."""
-    counts = _counts(values, len(names))
+    """Drop rare strings; give the others ids by falling count, then by name. The rows may be changed in place.
+
+    Examples
+    --------
+    >>> vocabulary, rows = ranked(["fox", "hen", "a"], Ragged.from_lists([[2, 0], [2, 1], [1]]), min_count=2)
+    >>> vocabulary.names, rows[1].tolist()
+    (('a', 'hen'), [0, 1])
+    """
+    counts = _counts(rows, len(names))
     by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
     kept = np.array(by_name, dtype=np.int64)
     kept = kept[np.argsort(-counts[kept], kind="stable")]
-    renumbered = np.full(len(names), -1, dtype=np.int32)
-    renumbered[kept] = np.arange(len(kept), dtype=np.int32)
+    new_ids = np.full(len(names), -1, dtype=np.int32)
+    new_ids[kept] = np.arange(len(kept), dtype=np.int32)
     vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept], tokenizer)
-    return vocabulary, _renumber(values, ends, renumbered)
+    return vocabulary, _renumbered(rows, new_ids)
 
 
-def _counts(values: npt.NDArray[np.int32], n_names: int) -> npt.NDArray[np.int64]:
+def _counts(rows: Ragged, n_names: int) -> npt.NDArray[np.int64]:
     counts = np.zeros(n_names, dtype=np.int64)
     # In blocks, because bincount makes a copy twice the size of its input.
-    for start in range(0, len(values), _BLOCK_VALUES):
-        counts += np.bincount(values[start : start + _BLOCK_VALUES], minlength=n_names)
+    for start in range(0, len(rows.values), _BLOCK_VALUES):
+        counts += np.bincount(rows.values[start : start + _BLOCK_VALUES], minlength=n_names)
     return counts
+
+
+def _renumbered(rows: Ragged, new_ids: npt.NDArray[np.int32]) -> Ragged:
+    """What `Ragged.renumbered` gives; of many values no second copy is made."""
+    if len(rows.values) < _COMPILED_FROM:
+        return rows.renumbered(new_ids)
+    from himecat.kernels.word_ids import renumber
+
+    offsets = np.zeros_like(rows.offsets)
+    return Ragged(rows.values[: renumber(rows.values, rows.offsets, new_ids, offsets)], offsets)
 
 
 def _split_further(
     tokenizer: LearnedTokenizer, names: list[str], tokens: Ragged, max_tokens: int | None
 ) -> tuple[LearnedTokenizer, list[str], Ragged]:
     """Let a tokenizer learn from all words, and put the parts of each word in its place."""
-    counts = _counts(tokens.values, len(names))
+    counts = _counts(tokens, len(names))
     learned = tokenizer.learn(dict(zip(names, counts.tolist(), strict=True)))
-    rows = GrowingRows()
-    rows.extend([learned.split(name) for name in names])
-    parts, values, ends = rows.finish()
-    return learned, parts, tokens.expanded(Ragged(values, ends), max_tokens)
+    parts = IdRows()
+    parts.extend([learned.split(name) for name in names])
+    return learned, parts.names(), tokens.expanded(parts.finish(), max_tokens)
 
 
-def _renumber(
-    values: npt.NDArray[np.int32], ends: npt.NDArray[np.int64], renumbered: npt.NDArray[np.int32]
-) -> Ragged:
-    """Renumber in place, dropping what maps to -1; block by block, so that no second copy is needed."""
-    offsets = np.zeros_like(ends)
-    if len(values) >= _COMPILED_FROM:
-        from himecat.kernels.word_ids import renumber
+class _CorpusRows:
+    """The columns of a corpus while its documents are read; no text is kept longer than its words need."""
 
-        return Ragged(values[: renumber(values, ends, renumbered, offsets)], offsets)
-    written = 0
-    for start in range(0, len(ends) - 1, _BLOCK_ROWS):
-        bounds = ends[start : start + _BLOCK_ROWS + 1]
-        block = renumbered[values[bounds[0] : bounds[-1]]]
-        stays = block >= 0
-        stays_before = np.concatenate(([0], np.cumsum(stays)))
-        offsets[start : start + len(bounds)] = written + stays_before[bounds - bounds[0]]
-        values[written : written + stays_before[-1]] = block[stays]
-        written += int(stays_before[-1])
-    return Ragged(values[:written], offsets)
+    def __init__(
+        self,
+        words: WordIds,
+        metadata: Mapping[str, IdRows],
+        columns: OpenColumns,
+        max_tokens: int | None,
+        threads: int | None,
+    ) -> None:
+        self.ids: list[str] = []
+        self.tokens = TokenRows(words, max_tokens, threads)
+        self.metadata = metadata
+        self.columns = columns
+
+    def extend(self, documents: Sequence[Document]) -> None:
+        """Add the next documents."""
+        self.ids += [document.id for document in documents]
+        self.tokens.extend([document.text for document in documents])
+        for kind, rows in self.metadata.items():
+            rows.extend([document.metadata.get(kind, ()) for document in documents])
+        self.columns.extend(documents)
 
 
 def load_corpus(
@@ -216,59 +230,54 @@ def load_corpus(
     heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
     splitter = get_tokenizer(tokenizer)
     base = splitter.base if isinstance(splitter, LearnedTokenizer) else splitter
-    numbers = WordNumbers(grows=True, compile_from=0 if _is_large(source) else FIRST_COMPILED, tokenizer=base)
-    metadata = {kind: GrowingRows() for kind in fields.metadata}
-    ids: list[str] = []
+    words = WordIds(grows=True, compile_from=0 if _is_large(source) else FIRST_COMPILED, tokenizer=base)
+    metadata = {kind: IdRows() for kind in fields.metadata}
     labels: dict[int, object] = {}
     places: list[str] = []
     skipped: list[int] = []
-    is_first = True
-    with ExitStack() as saving:
-        words = saving.enter_context(WordRows(numbers, None if whole_texts else max_tokens, threads))
-        columns = saving.enter_context(OpenColumns(readers, source, problems, progress))
-        for batch in read_documents(source, with_extra_fields(fields, readers), heard):
-            usable = [document for document in batch if document.usable]
-            if len(usable) < len(batch):
-                first = len(ids) + len(skipped)
+    with OpenColumns(readers, source, problems, progress) as columns:
+        rows = _CorpusRows(words, metadata, columns, None if whole_texts else max_tokens, threads)
+        with rows.tokens:
+            for batch in read_documents(source, with_extra_fields(fields, readers), heard):
+                first = len(places) + len(skipped)
                 skipped += [first + row for row, document in enumerate(batch) if not document.usable]
-            for row, document in enumerate(usable, start=len(ids)):
-                if document.labels is not None:
-                    labels[row] = document.labels
-            ids += [document.id for document in usable]
-            places += [document.place for document in usable]
-            words.extend([document.text for document in usable])
-            for kind, rows in metadata.items():
-                rows.extend([document.metadata.get(kind, ()) for document in usable])
-            columns.extend(usable)
-            if is_first and splitter.name == UNICODE.name and looks_unspaced(one.text for one in usable):
-                problems.warning(
-                    "",
-                    "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
-                    "'dictionary' (--tokenizer ngrams).",
-                )
-            is_first = False
-        # Before the columns are computed, which may take minutes.
-        if not skip_bad or problems.has_fatal:
-            problems.raise_errors()
-        if not ids:
-            found = "".join(f"\n{warning}" for warning in problems.of("warning"))
-            raise DataError(f"There is no document to work with.{found}")
-        computed = columns.finish()
-        # While the last words are still being numbered.
-        values_of = {kind: MetadataColumn(*_ranked(*rows.finish(), 1)) for kind, rows in metadata.items()}
-        values, ends = words.finish()
-    all_words: Ragged | None = None
+                usable = [document for document in batch if document.usable]
+                if first == 0 and splitter.name == UNICODE.name:
+                    _warn_if_unspaced(usable, problems)
+                for row, document in enumerate(usable, start=len(places)):
+                    if document.labels is not None:
+                        labels[row] = document.labels
+                places += [document.place for document in usable]
+                rows.extend(usable)
+            # Before the columns are computed, which may take minutes.
+            if not skip_bad or problems.has_fatal:
+                problems.raise_errors()
+            if not places:
+                found = "".join(f"\n{warning}" for warning in problems.of("warning"))
+                raise DataError(f"There is no document to work with.{found}")
+            computed = columns.finish()
+            # While the worker is still splitting the last texts.
+            values = {
+                kind: MetadataColumn(*ranked(one.names(), one.finish())) for kind, one in metadata.items()
+            }
+            tokens = rows.tokens.finish()
+    all_words = tokens if whole_texts else None
     if whole_texts:
-        all_words = Ragged(values, ends)
-        used = all_words.head(max_tokens or max(1, len(values)))
-        values, ends = used.values, used.offsets
-    names = numbers.names()
+        tokens = tokens.head(max_tokens or max(1, len(tokens.values)))
+    names = words.names()
     if isinstance(splitter, LearnedTokenizer):
-        splitter, names, tokens = _split_further(splitter, names, Ragged(values, ends), max_tokens)
-        values, ends = tokens.values, tokens.offsets
-    vocabulary, tokens = _ranked(names, values, ends, min_count, splitter)
-    corpus = Corpus(ids, vocabulary, tokens, values_of, computed)
+        splitter, names, tokens = _split_further(splitter, names, tokens, max_tokens)
+    corpus = Corpus(rows.ids, *ranked(names, tokens, min_count, splitter), values, computed)
     return LoadedCorpus(corpus, labels, places, skipped, problems, all_words)
+
+
+def _warn_if_unspaced(documents: Sequence[Document], problems: Problems) -> None:
+    if looks_unspaced(document.text for document in documents):
+        problems.warning(
+            "",
+            "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
+            "'dictionary' (--tokenizer ngrams).",
+        )
 
 
 def read_corpus(
@@ -316,49 +325,6 @@ def read_corpus(
     return loaded.corpus
 
 
-def encode_documents(
-    batches: Iterable[Sequence[Document]],
-    words: Vocabulary,
-    metadata: Mapping[str, Vocabulary],
-    max_tokens: int | None,
-    columns: OpenColumns | None = None,
-    *,
-    threads: int | None = None,
-) -> Corpus:
-    """Turn documents into rows of known words and metadata values; what is unknown is dropped.
-
-    A document that is not usable becomes a row without words, so that rows and documents stay aligned.
-    `columns` are computed on the way.
-
-    Examples
-    --------
-    >>> known = read_corpus(["a red hen"]).words
-    >>> new = [Document("document 0", "0", "A hen, a fox.", {}, None, True)]
-    >>> [known.names[word] for word in encode_documents([new], known, {}, None).tokens[0]]
-    ['a', 'hen', 'a']
-    """
-    _check_limits(max_tokens, 1)
-    ids: list[str] = []
-    values_of = {kind: KnownRows(vocabulary) for kind, vocabulary in metadata.items()}
-    with WordRows(words.numbers, max_tokens, threads) as tokens:
-        for batch in batches:
-            ids += [document.id for document in batch]
-            tokens.extend([document.text for document in batch])
-            for kind, rows in values_of.items():
-                for document in batch:
-                    rows.append(document.metadata.get(kind, ()))
-            if columns:
-                columns.extend(batch)
-        values, ends = tokens.finish()
-    return Corpus(
-        ids,
-        words,
-        Ragged(values, ends),
-        {kind: MetadataColumn(metadata[kind], rows.finish()) for kind, rows in values_of.items()},
-        columns.finish() if columns else {},
-    )
-
-
 # Ids that are remembered while documents are placed: the same id twice is found if the two are this near.
 _REMEMBERED = 100_000
 
@@ -370,11 +336,15 @@ def iter_encoded(
     metadata: Mapping[str, Vocabulary],
     max_tokens: int | None,
     problems: Problems,
-    batch_size: int = 4096,
+    batch_size: int | None = 4096,
     readers: Sequence[ColumnReader] = (),
     threads: int | None = None,
 ) -> Iterator[tuple[list[Origin], Corpus]]:
-    """Read and encode a source batch by batch: memory does not grow with the size of the source's texts.
+    """Read a source in the ids of known words and metadata values, batch by batch; what is unknown is dropped.
+
+    A document that is not usable becomes a row without words. Memory does not grow with the source, and of two
+    documents with the same id the second is found if it is near; without a `batch_size` there is one batch, and
+    every such document is found.
 
     Examples
     --------
@@ -383,23 +353,30 @@ def iter_encoded(
     >>> [(len(origins), batch.tokens.lengths.tolist()) for origins, batch in batches]
     [(2, [2, 1]), (1, [1])]
     """
-    if batch_size < 1:
+    _check_limits(max_tokens, 1)
+    if batch_size is not None and batch_size < 1:
         raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
-    size = min(BATCH_SIZE, batch_size)
+    size = BATCH_SIZE if batch_size is None else min(BATCH_SIZE, batch_size)
+    remember = None if batch_size is None else _REMEMBERED
     documents = read_documents(
-        source, with_extra_fields(fields, readers), problems, remember=_REMEMBERED, size=size
+        source, with_extra_fields(fields, readers), problems, remember=remember, size=size
     )
-
-    def noted(batches: Iterable[list[Document]], origins: list[Origin]) -> Iterator[list[Document]]:
-        for batch in batches:
-            origins += [Origin(document.id, document.place, document.usable) for document in batch]
-            yield batch
-
     with OpenColumns(readers, source, problems) as columns:
-        for first in documents:
+        while True:
+            known = {kind: IdRows(vocabulary.index) for kind, vocabulary in metadata.items()}
+            rows = _CorpusRows(words.word_ids, known, columns, max_tokens, threads)
             origins: list[Origin] = []
-            batches = noted(chain([first], islice(documents, batch_size // size - 1)), origins)
-            yield origins, encode_documents(batches, words, metadata, max_tokens, columns, threads=threads)
+            with rows.tokens:
+                for batch in islice(documents, None if batch_size is None else batch_size // size):
+                    origins += [Origin(document.id, document.place, document.usable) for document in batch]
+                    rows.extend(batch)
+                if not origins and batch_size is not None:
+                    return
+                tokens = rows.tokens.finish()
+            values = {kind: MetadataColumn(metadata[kind], one.finish()) for kind, one in known.items()}
+            yield origins, Corpus(rows.ids, words, tokens, values, columns.finish())
+            if batch_size is None:
+                return
 
 
 def _is_large(source: Source) -> bool:

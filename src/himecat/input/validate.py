@@ -6,7 +6,7 @@ and lists everything, because its `Problems` do not stop. So whatever passes a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError, UsageError
-from himecat.input.builder import LoadedCorpus, encode_documents, load_corpus
-from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
+from himecat.input.builder import LoadedCorpus, iter_encoded, load_corpus
+from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
-from himecat.input.documents import Document, Fields, is_missing, read_documents
+from himecat.input.documents import Fields, is_missing
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import label_names, leaves_without_labels, supervise
 from himecat.input.problems import Problems, shortened
@@ -355,18 +355,12 @@ def read_new(
 ) -> tuple[Corpus, npt.NDArray[np.bool_]]:
     """Documents that come after fit, in the ids of its vocabularies, and which of them can be used."""
     problems = Problems()
-    usable: list[bool] = []
-
-    def batches() -> Iterator[list[Document]]:
-        for batch in read_documents(X, with_extra_fields(fields, readers), problems):
-            usable.extend(document.usable for document in batch)
-            yield batch
-
-    with OpenColumns(readers, X, problems) as columns:
-        corpus = encode_documents(batches(), words, metadata, max_tokens, columns, threads=threads)
+    ((origins, corpus),) = iter_encoded(
+        X, fields, words, metadata, max_tokens, problems, batch_size=None, readers=readers, threads=threads
+    )
     if not skip_bad or problems.has_fatal:
         problems.raise_errors()
-    return corpus, np.array(usable, dtype=bool)
+    return corpus, np.array([origin.usable for origin in origins], dtype=bool)
 
 
 def _as_list(y: Any) -> list[object]:

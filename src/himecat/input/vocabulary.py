@@ -1,19 +1,19 @@
-"""Numbers for words: texts go in, rows of word numbers come out, and no word is made a Python string."""
+"""From strings to ids: the words of texts, and metadata values, while a corpus is read."""
 
 from __future__ import annotations
 
 import secrets
 from array import array
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import pairwise
-from types import TracebackType
-from typing import NamedTuple, Self, TypeVar
+from itertools import accumulate, chain, pairwise
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.ragged import Ragged
 from himecat.input.tokenizer import UNICODE, Tokenizer
 from himecat.input.unicode_words import (
     LONGEST_NUMBER,
@@ -26,27 +26,78 @@ from himecat.runtime.threads import usable_threads
 
 FIRST_COMPILED = 1 << 21
 """So many characters are split without the compiled loop, which takes time to load."""
+
 _CHUNK = 1 << 21
 _MOST_WAITING = 2
 _ALL = np.iinfo(np.int64).max
 
 _Entry = TypeVar("_Entry", bound=np.generic)
-Rows = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]
 
 
-class WordNumbers:
-    """The number of every word: of those given or, where it `grows`, of those met so far in their order.
+class IdRows:
+    """Rows of strings as ids: those of an index, or new ones in the order in which the strings are met.
+
+    Parameters
+    ----------
+    index : mapping of str to int, optional
+        The known strings; others are dropped. Without it every string gets an id.
+
+    Examples
+    --------
+    >>> rows = IdRows()
+    >>> rows.extend([["hen", "fox"], [], ["fox"]])
+    >>> found = rows.finish()
+    >>> rows.names(), found.values.tolist(), found.offsets.tolist()
+    (['hen', 'fox'], [0, 1, 1], [0, 2, 2, 3])
+    """
+
+    def __init__(self, index: Mapping[str, int] | None = None) -> None:
+        self._known = index
+        self._new: defaultdict[str, int] = defaultdict()
+        self._new.default_factory = self._new.__len__
+        self._values = array("i")
+        self._offsets = array("q", [0])
+
+    def extend(self, rows: Sequence[Sequence[str]]) -> None:
+        """Add the next rows."""
+        if self._known is None:
+            new = self._new
+            self._offsets.extend([len(self._values) + end for end in accumulate(map(len, rows))])
+            self._values.fromlist([new[name] for name in chain.from_iterable(rows)])
+            return
+        find = self._known.get
+        for row in rows:
+            self._values.fromlist([number for number in map(find, row) if number is not None])
+            self._offsets.append(len(self._values))
+
+    def names(self) -> list[str]:
+        """The new strings, by their id."""
+        return list(self._new)
+
+    def finish(self) -> Ragged:
+        """The ids of all rows."""
+        return _as_ragged(self._values, self._offsets)
+
+
+def _as_ragged(values: array[int], offsets: array[int]) -> Ragged:
+    # An empty buffer cannot be shared.
+    ids = np.frombuffer(values, dtype=np.int32) if values else np.zeros(0, np.int32)
+    return Ragged(ids, np.frombuffer(offsets, dtype=np.int64))
+
+
+class WordIds:
+    """The id of every word: of those given or, where it `grows`, of those met so far in their order.
 
     With the tokenizer `unicode`, the first texts are split with regular expressions: only a larger pile is worth
-    the time that it takes to load, and for the first time to compile, the faster loop. The numbers are the same
+    the time that it takes to load, and for the first time to compile, the faster loop. The ids are the same
     either way. Other tokenizers split every text themselves.
 
     Parameters
     ----------
     names : iterable of str
-        Words that have the numbers 0, 1, 2 and so on.
+        Words that have the ids 0, 1, 2 and so on.
     grows : bool
-        Whether a word without a number gets the next one; otherwise it is dropped.
+        Whether a word without an id gets the next one; otherwise it is dropped.
     compile_from : int
         How many characters are split with regular expressions first.
     tokenizer : Tokenizer
@@ -54,10 +105,10 @@ class WordNumbers:
 
     Examples
     --------
-    >>> numbers = WordNumbers(["hen"], grows=True)
-    >>> values, ends = numbers.rows(["A red hen.", "A fox."])
-    >>> values.tolist(), ends.tolist(), numbers.names()
-    ([1, 2, 0, 1, 3], [3, 5], ['hen', 'a', 'red', 'fox'])
+    >>> ids = WordIds(["hen"], grows=True)
+    >>> rows = ids.rows(["A red hen.", "A fox."])
+    >>> rows[0].tolist(), rows[1].tolist(), ids.names()
+    ([1, 2, 0], [1, 3], ['hen', 'a', 'red', 'fox'])
     """
 
     def __init__(
@@ -69,76 +120,43 @@ class WordNumbers:
         tokenizer: Tokenizer = UNICODE,
     ) -> None:
         self._grows = grows
-        self._plain = {name: number for number, name in enumerate(names)}
-        self._table: _Table | None = None
+        self._index = {name: number for number, name in enumerate(names)}
+        self._table: _HashTable | None = None
         self._tokenizer = tokenizer
         # Not for a subclass, whose words may be others.
         self._can_compile = type(tokenizer) is UnicodeWords
         self._characters_left = compile_from
 
-    def rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Rows:
-        """The numbers of the words of all texts, one after the other, and where each text's numbers end."""
-        return self.rows_of(self.portion(texts), max_tokens)
-
-    def portion(self, texts: Sequence[str]) -> Portion:
-        """Texts on their way through `rows_of`; says which way they go, in the order they are given."""
-        by_pattern = self._characters_left > 0 or not self._can_compile
-        if self._characters_left > 0:
+    def rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Ragged:
+        """The ids of the words of each text, at most `max_tokens` of it."""
+        if self._characters_left > 0 or not self._can_compile:
             self._characters_left -= sum(map(len, texts))
-        return Portion(texts, by_pattern)
-
-    def rows_of(self, portion: Portion, max_tokens: int | None) -> Rows:
-        """What `rows` gives; where words are added, portions must come in the order they were made."""
-        packed = portion.pack()
-        if packed is None:
-            return self._plain_rows(self._plain, portion.texts, max_tokens)
+            return self._split_rows(texts, max_tokens)
         if self._table is None:
-            self._table = _Table(list(self._plain), self._grows)
+            self._table = _HashTable(list(self._index), self._grows)
             if self._grows:
-                self._plain.clear()
-        return self._table.rows(packed, max_tokens)
+                self._index.clear()
+        return self._table.rows(PackedTexts.of(texts), max_tokens)
 
     def names(self) -> list[str]:
-        """All words, by their number."""
-        return list(self._plain) if self._table is None else self._table.names()
+        """All words, by their id."""
+        return list(self._index) if self._table is None else self._table.names()
 
-    def _plain_rows(self, known: dict[str, int], texts: Sequence[str], max_tokens: int | None) -> Rows:
-        values = array("i")
-        ends = array("q")
+    def _split_rows(self, texts: Sequence[str], max_tokens: int | None) -> Ragged:
+        index = self._index
+        values, offsets = array("i"), array("q", [0])
         for text in texts:
             words = self._tokenizer.words(text)[:max_tokens]
             if self._grows:
-                values.extend([known.setdefault(word, len(known)) for word in words])
+                values.extend([index.setdefault(word, len(index)) for word in words])
             else:
-                values.extend([number for word in words if (number := known.get(word)) is not None])
-            ends.append(len(values))
-        return np.array(values, dtype=np.int32), np.array(ends, dtype=np.int64)
-
-
-class Portion:
-    """Some texts, before or after they are packed for the compiled loop.
-
-    Examples
-    --------
-    >>> Portion(["A hen"], by_pattern=False).pack().starts.tolist()
-    [0, 5]
-    """
-
-    def __init__(self, texts: Sequence[str], by_pattern: bool) -> None:
-        self.texts = texts
-        self._by_pattern = by_pattern
-        self._packed: PackedTexts | None = None
-
-    def pack(self) -> PackedTexts | None:
-        """Do what needs the interpreter, if it is not done yet; None where a pattern splits the texts."""
-        if self._packed is None and not self._by_pattern:
-            self._packed = PackedTexts.of(self.texts)
-            self.texts = ()
-        return self._packed
+                values.extend([number for word in words if (number := index.get(word)) is not None])
+            offsets.append(len(values))
+        return _as_ragged(values, offsets)
 
 
 class PackedTexts(NamedTuple):
-    """Texts in one array of bytes, with what the compiled loop needs to know of them; see `_kernels`.
+    """Texts in one array of bytes, as the compiled loop `kernels.word_ids` takes them.
 
     Examples
     --------
@@ -153,7 +171,7 @@ class PackedTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedTexts:
-        """Take the markup out of texts and put them one behind the other."""
+        """Take the markup out of texts and concatenate them."""
         ready = [prepared(text) for text in texts]
         parts = [text.encode("utf-8", "surrogatepass") for text, _ in ready]
         joined = b"".join(parts)
@@ -164,15 +182,14 @@ class PackedTexts(NamedTuple):
         return cls(np.frombuffer(joined, dtype=np.uint8), starts, as_words, classes)
 
 
-class _Table:
-    """The hash table of the compiled loop; see `_kernels`."""
+class _HashTable:
+    """The words met so far, as the compiled loop looks them up; see `kernels.word_ids`."""
 
     def __init__(self, names: Sequence[str], grows: bool) -> None:
         words = [name.encode("utf-8", "surrogatepass") for name in names]
         self._grows = grows
         self._n_words = len(words)
-        # Which place a word gets depends on this and its number does not, so nobody can prepare a text whose
-        # words all want the same place.
+        # A secret seed against hash flooding; the ids do not depend on it.
         self._seed = np.uint64(secrets.randbits(64))
         blob = b"".join(words)
         self._letters: npt.NDArray[np.uint8] = np.zeros(len(blob) + (1 << 12), dtype=np.uint8)
@@ -183,7 +200,7 @@ class _Table:
         self._make_room()
 
     def _make_room(self) -> None:
-        """Twice the room for words and their letters where the table grows; at least half the places are free."""
+        """Double the room for words where the table grows; at least half the slots stay free."""
         from himecat.kernels.word_ids import place_words
 
         spare = 2 * self._n_words + 1024 if self._grows else self._n_words
@@ -193,28 +210,28 @@ class _Table:
         self._slots = np.zeros(2 << (spare * 3 // 2 + 2).bit_length(), dtype=np.uint64)
         place_words(self._slots, self._letters, self._ends, self._n_words, self._seed)
 
-    def rows(self, texts: PackedTexts, max_tokens: int | None) -> Rows:
-        """The numbers of the words of all texts, and where each text's numbers end."""
+    def rows(self, texts: PackedTexts, max_tokens: int | None) -> Ragged:
+        """The ids of the words of each text."""
         from himecat.kernels.word_ids import number_words
 
         starts, n_rows = texts.starts, len(texts.as_words)
         # Between two words there is at least one more byte.
         most = np.minimum(np.diff(starts) // 2 + 1, max_tokens or _ALL)
         values = np.empty(int(most.sum()), dtype=np.int32)
-        ends = np.empty(n_rows, dtype=np.int64)
+        offsets = np.zeros(n_rows + 1, dtype=np.int64)
         row = n_values = 0
         while True:
             row, self._n_words, n_values = number_words(
                 texts.letters, starts, texts.as_words, texts.classes, max_tokens or _ALL,
                 LONGEST_NUMBER, LONGEST_WORD, self._seed, self._slots, self._letters, self._ends, self._n_words,
-                self._grows, row, n_values, values, ends,
+                self._grows, row, n_values, values, offsets[1:],
             )  # fmt: skip
             if row == n_rows:
-                return values[:n_values], ends
+                return Ragged(values[:n_values], offsets)
             self._make_room()
 
     def names(self) -> list[str]:
-        """All words, by their number."""
+        """All words, by their id."""
         ends = self._ends[: self._n_words + 1].tolist()
         letters = self._letters[: ends[-1]].tobytes()
         return [letters[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
@@ -226,100 +243,74 @@ def _enlarged(old: npt.NDArray[_Entry], size: int) -> npt.NDArray[_Entry]:
     return new
 
 
-class WordRows:
-    """Texts, added one at a time, as rows of word numbers; a thread of its own does the splitting.
+class TokenRows:
+    """Texts as rows of word ids; a worker thread does the splitting while the next texts are read.
 
     Parameters
     ----------
-    numbers : WordNumbers
-        The numbers of the words.
+    ids : WordIds
+        The ids of the words.
     max_tokens : int or None
         Only this many words from the start of a text are used; None for all.
     threads : int, optional
-        With 1 the splitting is done in between; with more it goes on while the next texts are being read.
+        With 1 there is no worker.
 
     Examples
     --------
-    >>> with WordRows(WordNumbers(grows=True), max_tokens=2) as rows:
-    ...     for text in ("A red hen.", "A fox."):
-    ...         rows.append(text)
-    ...     values, ends = rows.finish()
-    >>> values.tolist(), ends.tolist()
-    ([0, 1, 0, 2], [0, 2, 4])
+    >>> with TokenRows(WordIds(grows=True), max_tokens=2) as rows:
+    ...     rows.extend(["A red hen.", "A fox."])
+    ...     found = rows.finish()
+    >>> found[0].tolist(), found[1].tolist()
+    ([0, 1], [0, 2])
     """
 
-    def __init__(self, numbers: WordNumbers, max_tokens: int | None, threads: int | None = None) -> None:
-        self._numbers = numbers
+    def __init__(self, ids: WordIds, max_tokens: int | None, threads: int | None = None) -> None:
+        self._ids = ids
         self._max_tokens = max_tokens
         self._texts: list[str] = []
         self._size = 0
         self._values = array("i")
-        self._ends = array("q", [0])
-        self._beside = usable_threads(threads) > 1
+        self._offsets = array("q", [0])
+        self._has_worker = usable_threads(threads) > 1
         self._worker: ThreadPoolExecutor | None = None
-        self._waiting: deque[Future[Rows]] = deque()
+        self._waiting: deque[Future[Ragged]] = deque()
 
     def __enter__(self) -> Self:
-        """Start without any text."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the thread."""
+    def __exit__(self, *error: Any) -> None:
         if self._worker is not None:
             self._worker.shutdown(wait=True, cancel_futures=True)
 
-    def append(self, text: str) -> None:
-        """Add the next text."""
-        self._texts.append(text)
-        self._size += len(text) + 64
-        if self._size >= _CHUNK:
-            self._pass_on()
+    def extend(self, texts: Iterable[str]) -> None:
+        """Add the next texts."""
+        for text in texts:
+            self._texts.append(text)
+            self._size += len(text) + 64
+            if self._size >= _CHUNK:
+                self._submit()
 
-    def extend(self, texts: Sequence[str]) -> None:
-        """Add many texts."""
-        size = sum(map(len, texts)) + 64 * len(texts)
-        if size > _CHUNK:
-            for text in texts:
-                self.append(text)
+    def _submit(self) -> None:
+        texts, self._texts, self._size = self._texts, [], 0
+        if not self._has_worker:
+            self._append(self._ids.rows(texts, self._max_tokens))
             return
-        self._texts += texts
-        self._size += size
-        if self._size >= _CHUNK:
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        portion = self._numbers.portion(self._texts)
-        self._texts, self._size = [], 0
-        if not self._beside:
-            self._take(self._numbers.rows_of(portion, self._max_tokens))
-            return
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1)
-        # Either thread can do the packing: this one does it unless the other has nothing to do.
-        if self._waiting and not self._waiting[-1].done():
-            portion.pack()
-        # One worker, so that the texts are numbered in their order.
-        self._waiting.append(self._worker.submit(self._numbers.rows_of, portion, self._max_tokens))
+        # One worker, so that ids are given in the order of the texts.
+        self._worker = self._worker or ThreadPoolExecutor(1)
+        self._waiting.append(self._worker.submit(self._ids.rows, texts, self._max_tokens))
         while len(self._waiting) > _MOST_WAITING:
-            self._take(self._waiting.popleft().result())
+            self._append(self._waiting.popleft().result())
 
-    def _take(self, rows: Rows) -> None:
-        values, ends = rows
-        before = len(self._values)
-        self._values.frombytes(values.tobytes())
-        self._ends.frombytes((ends + before).tobytes())
+    def _append(self, rows: Ragged) -> None:
+        self._offsets.frombytes((rows.offsets[1:] + len(self._values)).tobytes())
+        self._values.frombytes(rows.values.tobytes())
 
-    def finish(self) -> Rows:
-        """The numbers of all words, and where each text's numbers start; the last entry is where they end."""
-        if self._worker is not None:
-            self._pass_on()
-            while self._waiting:
-                self._take(self._waiting.popleft().result())
-        elif self._texts:
-            # A handful of texts is not worth a thread.
-            self._take(self._numbers.rows(self._texts, self._max_tokens))
-            self._texts = []
-        values = np.frombuffer(self._values, dtype=np.int32) if self._values else np.zeros(0, np.int32)
-        return values, np.frombuffer(self._ends, dtype=np.int64)
+    def finish(self) -> Ragged:
+        """The ids of all texts."""
+        # A handful of texts is not worth a thread.
+        self._has_worker &= self._worker is not None
+        if self._texts:
+            self._submit()
+        while self._waiting:
+            self._append(self._waiting.popleft().result())
+        return _as_ragged(self._values, self._offsets)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from himecat.errors import DataError, UsageError
 from himecat.input import builder
-from himecat.input.builder import LoadedCorpus, encode_documents, iter_encoded, load_corpus, read_corpus
-from himecat.input.corpus import Corpus
-from himecat.input.documents import Fields, read_documents
+from himecat.input.builder import LoadedCorpus, iter_encoded, load_corpus, read_corpus
+from himecat.input.corpus import Corpus, Vocabulary
+from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.input.unicode_words import tokenize
 
@@ -53,7 +53,6 @@ def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(1, 9))) + " z" for _ in range(50)]
     whole = read_corpus(texts, min_count=20)
-    monkeypatch.setattr(builder, "_BLOCK_ROWS", 7)
     monkeypatch.setattr(builder, "_BLOCK_VALUES", 11)
     pieces = read_corpus(texts, min_count=20)
     assert whole.words.names == pieces.words.names
@@ -63,7 +62,7 @@ def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(TEXTS, st.randoms())
-def test_word_numbers_do_not_depend_on_the_order_of_documents(texts: list[str], random: Any) -> None:
+def test_ids_do_not_depend_on_the_order_of_documents(texts: list[str], random: Any) -> None:
     shuffled = random.sample(texts, len(texts))
     assert read_corpus(texts).words.names == read_corpus(shuffled).words.names
 
@@ -148,11 +147,17 @@ NEW = [
 ]
 
 
+def encoded(source: Any, fields: Fields, words: Vocabulary, *known: Any) -> Corpus:
+    """All documents in one batch."""
+    ((_, corpus),) = iter_encoded(source, fields, words, *known, Problems(), batch_size=None)
+    return corpus
+
+
 def test_encoding_keeps_the_known_and_drops_the_unknown() -> None:
     known = trained().corpus
     vocabularies = {"tags": known.metadata["tags"].vocabulary}
     fields = Fields(metadata=("tags",))
-    corpus = encode_documents(read_documents(NEW, fields, Problems()), known.words, vocabularies, 2)
+    corpus = encoded(NEW, fields, known.words, vocabularies, 2)
     assert corpus.words is known.words
     assert [words_of(corpus, row) for row in range(4)] == [["fox"], [], [], ["red", "a"]]
     assert [values_of(corpus, "tags", row) for row in range(4)] == [["wild", "bird"], [], [], []]
@@ -161,7 +166,7 @@ def test_encoding_keeps_the_known_and_drops_the_unknown() -> None:
 def test_encoding_the_training_documents_gives_the_training_rows() -> None:
     texts = ["a red hen", "a red fox", "hen hen"]
     known = read_corpus(texts, min_count=2)
-    again = encode_documents(read_documents(texts, Fields(), Problems()), known.words, {}, 300)
+    again = encoded(texts, Fields(), known.words, {}, 300)
     assert again.tokens.values.tolist() == known.tokens.values.tolist()
     assert again.tokens.offsets.tolist() == known.tokens.offsets.tolist()
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.input import vocabulary as word_numbers
+from himecat.input import vocabulary
 from himecat.input.unicode_words import UnicodeWords, _normalised, character_classes, tokenize
-from himecat.input.vocabulary import WordNumbers, WordRows
+from himecat.input.vocabulary import TokenRows, WordIds
 
 AWKWARD = (
     "",
@@ -37,11 +37,11 @@ def plain(texts: Sequence[str], max_tokens: int | None = None) -> list[list[str]
 def compiled(
     texts: Sequence[str], max_tokens: int | None = None, names: Sequence[str] | None = None
 ) -> list[list[str]]:
-    numbers = WordNumbers(names or (), grows=names is None, compile_from=0)
-    values, ends = numbers.rows(texts, max_tokens)
-    words = numbers.names()
+    ids = WordIds(names or (), grows=names is None, compile_from=0)
+    rows = ids.rows(texts, max_tokens)
+    words = ids.names()
     assert len(set(words)) == len(words)
-    return [[words[number] for number in row] for row in np.split(values, ends[:-1])] if len(texts) else []
+    return [[words[number] for number in row] for row in rows]
 
 
 @pytest.mark.parametrize("text", AWKWARD)
@@ -87,14 +87,13 @@ def test_classes_are_what_python_says() -> None:
 def test_words_without_a_number_are_dropped_after_the_text_was_cut() -> None:
     texts = ["a red hen and a fox", "unknown", ""]
     for compile_from in (0, 1000):
-        numbers = WordNumbers(["fox", "a", "longer-than-eight"], compile_from=compile_from)
-        values, ends = numbers.rows(texts, 5)
-        assert (values.tolist(), ends.tolist()) == ([1, 1], [2, 2, 2])
-        assert numbers.rows(["Longer-than-eight longer-than-eighty"])[0].tolist() == [2]
-        assert numbers.names() == ["fox", "a", "longer-than-eight"]
+        ids = WordIds(["fox", "a", "longer-than-eight"], compile_from=compile_from)
+        assert [row.tolist() for row in ids.rows(texts, 5)] == [[1, 1], [], []]
+        assert ids.rows(["Longer-than-eight longer-than-eighty"])[0].tolist() == [2]
+        assert ids.names() == ["fox", "a", "longer-than-eight"]
 
 
-def test_numbers_go_on_when_the_compiled_loop_takes_over_and_the_table_grows() -> None:
+def test_ids_go_on_when_the_compiled_loop_takes_over_and_the_table_grows() -> None:
     rng = np.random.default_rng(0)
     texts = [
         " ".join(f"word-number-{number}" for number in rng.zipf(1.2, 300) % 20_000) + " ä" * (row % 2)
@@ -102,44 +101,44 @@ def test_numbers_go_on_when_the_compiled_loop_takes_over_and_the_table_grows() -
     ]
     known: dict[str, int] = {}
     expected = [[known.setdefault(word, len(known)) for word in row] for row in plain(texts)]
-    numbers = WordNumbers(grows=True, compile_from=20_000)
+    ids = WordIds(grows=True, compile_from=20_000)
     found = []
     for text in texts:
-        found.append(numbers.rows([text])[0].tolist())
+        found.append(ids.rows([text])[0].tolist())
     assert found == expected
-    assert numbers.names() == list(known)
+    assert ids.names() == list(known)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_are_the_same_for_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_numbers, "_CHUNK", 500)
+    monkeypatch.setattr(vocabulary, "_CHUNK", 500)
     texts = list(AWKWARD) * 7
     known: dict[str, int] = {}
     expected = [[known.setdefault(word, len(known)) for word in row] for row in plain(texts, 6)]
-    with WordRows(WordNumbers(grows=True, compile_from=900), 6, threads) as rows:
+    with TokenRows(WordIds(grows=True, compile_from=900), 6, threads) as rows:
         for text in texts:
-            rows.append(text)
-        values, ends = rows.finish()
-    assert [row.tolist() for row in np.split(values, ends[1:-1])] == expected
+            rows.extend([text])
+        found = rows.finish()
+    assert [row.tolist() for row in found] == expected
 
 
 def test_a_failure_in_the_thread_is_told_and_the_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_numbers, "_CHUNK", 1)
+    monkeypatch.setattr(vocabulary, "_CHUNK", 1)
 
     class Failing(UnicodeWords):
         def words(self, text: str) -> list[str]:
             raise MemoryError
 
-    with WordRows(WordNumbers(grows=True, tokenizer=Failing()), None, 2) as rows:
-        rows.append("a")
+    with TokenRows(WordIds(grows=True, tokenizer=Failing()), None, 2) as rows:
+        rows.extend(["a"])
         with pytest.raises(MemoryError):
             rows.finish()
     assert rows._worker is not None
     assert rows._worker._shutdown
 
 
-def test_numbers_can_be_sent_to_another_process() -> None:
+def test_ids_can_be_sent_to_another_process() -> None:
     for compile_from in (0, 1000):
-        numbers = WordNumbers(["a", "fox"], compile_from=compile_from)
-        numbers.rows(["a fox"])
-        assert pickle.loads(pickle.dumps(numbers)).rows(["fox"])[0].tolist() == [1]
+        ids = WordIds(["a", "fox"], compile_from=compile_from)
+        ids.rows(["a fox"])
+        assert pickle.loads(pickle.dumps(ids)).rows(["fox"])[0].tolist() == [1]
