@@ -27,9 +27,10 @@ import numpy as np
 
 from himecat.compare.protocol.evaluate import DrawResult, evaluate, spread
 from himecat.errors import HimecatError
+from himecat.methods import Default
 from himecat.views.encoder_cache import CACHE_VARIABLE
 
-# Title of the row -> constructor arguments of HiMeCat.
+# Title of the row -> hyperparameters.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "no metadata": {"use_metadata": False},
     "metadata types trusted alike": {"learn_trust": False},
@@ -68,10 +69,12 @@ class System:
 
 def shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as they are recorded: of the encoder's folder only the end, which is the same everywhere."""
-    return {
+    found = {
         name: "/".join(Path(value).parts[-2:]) if name == "encoder" else value
         for name, value in arguments.items()
     }
+    method = found.pop("method", None)
+    return found if method is None else found | method.changed()
 
 
 def systems(encoder: str | None, ablations: bool) -> list[System]:
@@ -83,7 +86,10 @@ def systems(encoder: str | None, ablations: bool) -> list[System]:
     if encoder:
         found.append(System("ours, with encoder", arguments={"encoder": encoder}))
     if ablations:
-        found += [System(f"ours, {title}", arguments=given) for title, given in ABLATIONS.items()]
+        found += [
+            System(f"ours, {title}", arguments={"method": Default(**given)})
+            for title, given in ABLATIONS.items()
+        ]
     return found
 
 

@@ -32,7 +32,7 @@ from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import resolve
+from himecat.methods import Paper
 from himecat.paper.flat_classifier import TrainingSet
 from himecat.paper.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
 from himecat.paper.pairs import relate
@@ -43,7 +43,7 @@ from himecat.runtime.threads import run_parallel
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
-PAPER = resolve("paper", {})
+PAPER = Paper()
 THREADS = 2
 SAMPLES = 20_000_000
 Figures = dict[str, Any]

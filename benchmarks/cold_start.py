@@ -24,9 +24,9 @@ TEXTS = ("a late goal in the match", "the new law was passed")
 
 def write_model(folder: Path) -> None:
     """A model of two leaves, and one document to place."""
-    from himecat import HiMeCat
+    from himecat import Default, HiMeCat
 
-    model = HiMeCat(min_count=1, dimension=8, threads=1)
+    model = HiMeCat(method=Default(min_count=1, dimension=8), threads=1)
     model.fit(list(TEXTS) * 10, [LABELS[0], LABELS[1], *[None] * 18]).save(folder / "model")
     (folder / "one.jsonl").write_text(json.dumps({"text": TEXTS[0]}) + "\n")
 

@@ -68,8 +68,17 @@ def himecat(capsys: pytest.CaptureFixture[str]) -> Himecat:
 
 # Enough to learn something from the sample corpus, and no more.
 TINY = [
-    f"--set={setting}"
-    for setting in ("samples=150000", "beta=10", "dimension=16", "min_count=2", "classifier=mean-logistic")
+    "--method=paper",
+    *(
+        f"--set={setting}"
+        for setting in (
+            "space=spectral",
+            "beta=10",
+            "dimension=16",
+            "min_count=2",
+            "classifier=mean-logistic",
+        )
+    ),
 ]
 
 

@@ -576,7 +576,7 @@ def test_labels_that_mean_no_category(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--set", "beta"], "--set takes NAME=VALUE, e.g. --set beta=100, not 'beta'."),
+        (["--set", "beta"], "--set takes NAME=VALUE, e.g. --set em_rounds=3, not 'beta'."),
         (["--set", "beta="], "beta must be a number, not ''."),
         (["--set", "beta=-1"], "beta must be at least 0, not -1."),
         (["--set", "beta=1.5"], "beta must be a whole number, not 1.5."),
@@ -587,8 +587,13 @@ def test_labels_that_mean_no_category(
         (["--set", "use_metadata=maybe"], "use_metadata must be True or False, not 'maybe'."),
         (["--set", "filter_widths=2,x"], "filter_widths must be whole numbers"),
         (["--set", "classifier=svm"], "There is no classifier 'svm'; known are"),
+        (
+            ["--method=default", "--set", "beta=3"],
+            "--set: space is a hyperparameter of the method 'paper', not of 'default': add --method paper, or",
+        ),
+        (["--set", "em_rounds=3"], "em_rounds is a hyperparameter of the method 'default', not of 'paper'"),
         (["--set", "min_count=1000"], "No word occurs 1000 times or more in the 24 documents"),
-        (["--preset", "papr"], "There is no preset 'papr'; known are default, paper."),
+        (["--preset", "papr"], "There is no method 'papr'; known are default, paper."),
         (["--ignore-metadata", "authors"], "'authors', which is not among the metadata fields."),
         (["--metadata", "text"], "The field 'text' is named twice"),
         (["--text", ","], "Name at least one text field."),
@@ -603,8 +608,9 @@ def test_evaluate_checks_its_options_before_it_starts(
 ) -> None:
     monkeypatch.setattr("multiprocessing.get_context", lambda _: pytest.fail("a draw was started"))
     for options, sentence in {
-        ("--preset", "papr"): "There is no preset 'papr'",
-        ("--set", "beta=x"): "beta must be a number",
+        ("--preset", "papr"): "There is no method 'papr'",
+        ("--set", "topics=x"): "topics must be a number",
+        ("--set", "beta=3"): "add --method paper, or leave it out",
         ("--json", "no/where.json"): "cannot be written to no/where.json: the folder no does not exist",
     }.items():
         refuses(himecat, dataset.parent, ["evaluate", "dataset", "-q", *options], sentence)

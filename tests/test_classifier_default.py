@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from himecat import HiMeCat
+from estimators import estimator
+from himecat import HiMeCat, Paper
 from himecat.compare.systems.tfidf_svm import tfidf_svm
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
@@ -29,7 +30,7 @@ Paths = list[tuple[str, ...]]
 
 
 def fit(labels: list[Any], documents: list[dict[str, Any]] | None = None, **options: Any) -> HiMeCat:
-    return HiMeCat(TREE, METADATA, **options).fit(DOCUMENTS if documents is None else documents, labels)
+    return estimator(TREE, METADATA, **options).fit(DOCUMENTS if documents is None else documents, labels)
 
 
 def right(found: Paths) -> npt.NDArray[np.bool_]:
@@ -173,10 +174,10 @@ def test_the_papers_way_is_still_there() -> None:
     documents = DOCUMENTS[:300]
     labels = sample_split(documents, per_leaf=3)
     model = HiMeCat(
-        TREE, METADATA, preset="paper", min_count=2, samples=400_000, dimension=16, beta=20, epochs=2
+        TREE, METADATA, method=Paper(min_count=2, samples=400_000, dimension=16, beta=20, epochs=2)
     ).fit(documents, labels)
-    assert (model.settings_.space, model.settings_.classifier) == ("sampled", "kim-cnn")
-    assert model.settings_.neighbours == 50
+    assert (model.method_.space, model.method_.classifier) == ("sampled", "kim-cnn")
+    assert model.method_.neighbours == 50
     assert all(isinstance(one, KimCNN) for one in model.classifier_.classifiers.values())
     assert model.history_
     np.testing.assert_allclose(model.predict_proba(documents).sum(axis=1), 1.0, atol=1e-5)

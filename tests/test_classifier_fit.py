@@ -405,7 +405,9 @@ def test_next_to_no_documents(n: int, with_labels: bool) -> None:
     texts = ["red fox", "old car", "red fox den", "old car wheel", "fox", "car", "den"][:n]
     keywords = {"animals": ["fox", "den"], "things": ["car", "wheel", "fox"]}
     labels = [("animals" if "fox" in text else "things") if with_labels else None for text in texts]
-    model = HiMeCat({"animals": None, "things": None}, keywords=keywords, min_count=1, threads=1)
+    model = HiMeCat(
+        {"animals": None, "things": None}, keywords=keywords, method=Default(min_count=1), threads=1
+    )
     found = model.fit(texts, labels).predict_proba([*texts, "nothing of it"])
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)
@@ -415,7 +417,7 @@ def test_one_thread_and_two_write_the_same_bytes(tmp_path: Path) -> None:
     documents = sample_documents(330)
     labels = sample_split(documents)
     for threads in (1, 2):
-        model = HiMeCat(TREE, METADATA, threads=threads, dimension=50).fit(documents, labels)
+        model = HiMeCat(TREE, METADATA, method=Default(dimension=50), threads=threads).fit(documents, labels)
         model.save(tmp_path / str(threads))
     for file in ("model.json", "weights.safetensors"):
         assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX sys
 INTERRUPTED = "himecat: interrupted; nothing was left half-written."
 # Learning would take an hour.
 ENDLESS = (
-    "--set=space=sampled",
+    "--method=paper",
+    "--set=min_count=2",
     "--set=samples=100000000000",
     "--set=classifier=mean-logistic",
     "--threads=2",

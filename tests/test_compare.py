@@ -155,9 +155,9 @@ class TestParameters:
         assert isinstance(made, HimecatPaper)
         assert made.ignore_metadata == ("tags",)
         with pytest.raises(UsageError, match="beta must be at least 0"):
-            choose_systems(["himecat"], parameters={"himecat": {"beta": -1}})
-        with pytest.raises(UsageError, match="'himecat' has no parameter 'betta'; did you mean 'beta'"):
-            choose_systems(["himecat"], parameters={"himecat": {"betta": 1}})
+            choose_systems(["himecat-paper"], parameters={"himecat-paper": {"beta": -1}})
+        with pytest.raises(UsageError, match="'himecat-paper' has no parameter 'betta'; did you mean 'beta'"):
+            choose_systems(["himecat-paper"], parameters={"himecat-paper": {"betta": 1}})
 
     def test_of_a_system_that_is_not_compared(self) -> None:
         with pytest.raises(UsageError, match=r"--set bert.epochs: compared are himecat, and not 'bert'"):

@@ -17,16 +17,18 @@ from sklearn import clone
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils import estimator_checks
 
-from himecat import HiMeCat, Taxonomy, read_corpus
-from himecat import methods as parameters
+from estimators import estimator
+from himecat import Default, HiMeCat, Paper, Taxonomy, read_corpus
 from himecat.classifier.assignments import node_probabilities
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import LabelExplanation
 from himecat.input.corpus import Ragged, Supervision
 from himecat.input.problems import Problems
+from himecat.methods import hyperparameters, resolve_method
 from himecat.paper.flat_classifier import TrainingSet
 from himecat.paper.logistic import mean_vectors
 from himecat.paper.registry import register_classifier
@@ -83,11 +85,11 @@ def partly_labelled(documents: Documents, n: int = 15) -> Documents:
 
 
 def small(**options: Any) -> HiMeCat:
-    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | SMALL | options))
+    return estimator(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | SMALL | options))
 
 
 def quick(**options: Any) -> HiMeCat:
-    return HiMeCat(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | DEFAULT | options))
+    return estimator(**({"taxonomy": TREE, "metadata": ["by", "tags"]} | DEFAULT | options))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +125,7 @@ def test_an_uneven_tree_of_three_levels_is_learned() -> None:
     """The paper's way on the sample corpus: leaves at every level, a name at two places, metadata with gaps."""
     documents, tree = sample_documents(300), sample_taxonomy()
     labels = sample_split(documents, per_leaf=4)
-    model = HiMeCat(tree, METADATA, **(SMALL | {"samples": 1_500_000, "beta": 40}))
+    model = estimator(tree, METADATA, **(SMALL | {"samples": 1_500_000, "beta": 40}))
     model.fit(documents, labels)
     hidden = [row for row, path in enumerate(labels) if path is None]
     placed = model.assign([documents[row] for row in hidden])
@@ -138,7 +140,7 @@ def test_the_attributes_of_a_fitted_model(fitted: HiMeCat) -> None:
     assert fitted.taxonomy_ == Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})
     assert fitted.space_.documents.shape == (90, 16)
     assert set(fitted.space_.metadata) == {"by", "tags"}
-    assert fitted.settings_.filter_widths == (2, 3, 4, 5)
+    assert fitted.method_ == resolve_method(fitted.method)
     assert [str(problem) for problem in fitted.problems_] == []
 
 
@@ -527,6 +529,7 @@ PAPER_CHANGES: list[dict[str, Any]] = [
     {"samples": 8_000},
     {"space": "spectral"},
     {"classifier": "mean-logistic"},
+    {"classifier": "mixture"},
 ]
 DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"use_hierarchy": False},
@@ -535,7 +538,6 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"min_count": 4},
     {"max_tokens": 4},
     {"dimension": 12},
-    {"space": "sampled"},
     {"contexts": 20},
     {"topics": 0},
     {"weigh_words": False},
@@ -546,7 +548,6 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"learn_prior": False},
     {"self_training": 1},
     {"calibrate": False},
-    {"classifier": "mean-logistic"},
 ]
 
 
@@ -562,13 +563,13 @@ def test_every_hyperparameter_reaches_its_room(way: str, change: dict[str, Any])
         for row, d in enumerate(topic_documents(45))
     ]
     documents = partly_labelled(documents, 24)
-    options = DEFAULT | {"samples": 4_000} if way == "default" else SMALL | {"samples": 4_000, "epochs": 1}
+    options = DEFAULT if way == "default" else SMALL | {"samples": 4_000, "epochs": 1}
     assert not np.array_equal(_predicted(documents, options | change), _predicted(documents, options))
 
 
 def test_no_hyperparameter_was_forgotten() -> None:
-    tried = {name for change in (*PAPER_CHANGES, *DEFAULT_CHANGES) for name in change}
-    assert set(parameters.NAMES) <= tried
+    for kind, changes in ((Paper, PAPER_CHANGES), (Default, DEFAULT_CHANGES)):
+        assert set(hyperparameters(kind)) <= {name for change in changes for name in change}
 
 
 def _predicted(documents: Documents, options: dict[str, Any]) -> npt.NDArray[np.float32]:
@@ -612,12 +613,17 @@ def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"beta": -1}, "beta must be at least 0, not -1."),
         ({"min_confidence": 1.5}, "min_confidence must be at least 0 and at most 1, not 1.5."),
         ({"random_state": -1}, "random_state must be a whole number of at least 0, not -1."),
         ({"random_state": None}, "random_state must be a whole number of at least 0, not None."),
         ({"threads": 0}, "threads must be a whole number of at least 1, not 0."),
-        ({"preset": "best"}, "There is no preset 'best'; known are default, paper."),
+        ({"method": None, "preset": "best"}, "There is no preset 'best'; known are default, paper."),
+        ({"method": "best"}, "There is no method 'best'; known are default, paper."),
+        ({"method": 3}, "method must be 'default', 'paper', Default(...) or Paper(...), not 3."),
+        (
+            {"method": Default(em_rounds=3), "preset": "paper"},
+            "preset='paper' and method=Default(em_rounds=3) are two methods: leave the preset out.",
+        ),
         ({"metadata": "by"}, "metadata must be a list of field names: ['by']."),
         ({"ignore_metadata": "by"}, "ignore_metadata must be a list of field names: ['by']."),
         (
@@ -629,7 +635,7 @@ def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
 )
 def test_an_option_that_cannot_work_is_named(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        quick(**options).fit(partly_labelled(topic_documents(30)))
+        quick().set_params(**options).fit(partly_labelled(topic_documents(30)))
     assert str(caught.value) == sentence
 
 
@@ -753,13 +759,62 @@ def test_it_stands_in_a_pipeline() -> None:
     documents = partly_labelled(topic_documents(60))
     alone = Pipeline([("place", quick())]).fit(documents)
     assert alone.predict(NEW) == quick().fit(documents).predict(NEW)
-    alone.set_params(place__beta=7)
-    assert alone.get_params()["place__beta"] == 7
+    alone.set_params(place__method__em_rounds=7)
+    assert alone.get_params()["place__method__em_rounds"] == 7
     # As a transformer: the vectors feed another classifier.
     everywhere = topic_documents(60)
     topics = [document["labels"][-1] for document in everywhere]
     chain = make_pipeline(quick(), LogisticRegression()).fit(everywhere, topics)
     assert chain.score(NEW, [document["labels"][-1] for document in NEW]) > 0.9
+
+
+def test_a_grid_search_goes_over_hyperparameters_of_the_method() -> None:
+    documents = topic_documents(45)
+    labels = ["/".join(document["labels"]) for document in documents]
+    for method, grid in (
+        (None, {"method__em_rounds": [0, 1]}),
+        ("paper", {"method__beta": [0, 5]}),
+        (Default(dimension=8), {"method": [Default(dimension=8), Default(dimension=12)]}),
+    ):
+        model = HiMeCat(TREE, ["by"], method=method, threads=1)
+        if method == "paper":
+            model.set_params(method__classifier="mean-logistic", method__samples=5_000, method__min_count=2)
+        found = GridSearchCV(model, grid, cv=3, refit=True, error_score="raise").fit(documents, labels)
+        assert found.best_score_ > 0.5
+        name, values = next(iter(grid.items()))
+        assert found.best_params_[name] in values
+        assert found.best_estimator_.get_params()[name] == found.best_params_[name]
+        assert found.best_estimator_.method_ == found.best_estimator_.method
+
+
+def test_the_hyperparameters_of_the_method_are_parameters() -> None:
+    assert HiMeCat().get_params()["method__em_rounds"] == 2
+    assert HiMeCat().get_params(deep=False).keys() == HiMeCat.argument_defaults().keys()
+    assert HiMeCat(preset="paper").get_params()["method__beta"] == 500
+    assert "method__beta" not in HiMeCat().get_params()
+    model = HiMeCat(method="paper").set_params(method__beta=7, threads=1)
+    assert (model.method, model.threads) == (Paper(beta=7), 1)
+    assert HiMeCat(preset="paper").set_params(method__beta=7).method == Paper(beta=7)
+    assert HiMeCat().set_params(method="paper", method__beta=7).method == Paper(beta=7)
+    assert repr(model) == "HiMeCat(method=Paper(beta=7), threads=1)"
+    assert repr(clone(model)) == repr(model)
+    with pytest.raises(
+        UsageError, match="The method 'default' has no hyperparameter 'beta'; the method 'paper' has"
+    ):
+        HiMeCat().set_params(method__beta=7)
+    with pytest.raises(UsageError, match="em_rounds must be at least 0, not -1"):
+        HiMeCat().set_params(method__em_rounds=-1)
+
+
+def test_a_hyperparameter_in_the_wrong_place_is_told_its_own() -> None:
+    options: dict[str, Any] = {"em_rounds": 3}
+    with pytest.raises(TypeError, match=r"since 0\.3 write method=Default\(em_rounds=\.\.\.\)"):
+        HiMeCat(**options)
+    with pytest.raises(ValueError, match=r"set_params\(method__beta=\.\.\.\)"):
+        HiMeCat().set_params(beta=3)
+    options = {"metadatas": []}
+    with pytest.raises(TypeError, match="HiMeCat has no parameter 'metadatas'; it has taxonomy, metadata,"):
+        HiMeCat(**options)
 
 
 # -- plug-ins ------------------------------------------------------------------------------------------
@@ -807,7 +862,7 @@ class NearestCentroid:
 def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("himecat.paper.registry._registered", {})
     register_classifier(NearestCentroid)
-    model = quick(classifier="nearest-centroid").fit(partly_labelled(topic_documents()))
+    model = quick(classifier="nearest-centroid", space="spectral").fit(partly_labelled(topic_documents()))
     assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.classifiers.values())
     assert model.score(NEW, [document["labels"] for document in NEW]) > 0.9
     model.save(tmp_path / "model")
@@ -831,20 +886,20 @@ def test_the_score_counts_labelled_documents_only(fitted: HiMeCat) -> None:
 
 def test_labels_of_other_libraries() -> None:
     texts, labels = ["red fox", "old car", "a fox", "the car"], ["animals", "things", None, None]
-    expected = HiMeCat(min_count=1).fit(texts, labels).predict(texts)
+    expected = HiMeCat(method=Default(min_count=1)).fit(texts, labels).predict(texts)
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     polars = pytest.importorskip("polars")
     times = pandas.Series(["animals", "things", pandas.NaT, pandas.NaT], dtype=object)
     lists = polars.Series([["animals"], ["things"], None, None])
     for given in (pandas.Series(labels), times, pyarrow.array(labels), polars.Series(labels), lists):
-        assert HiMeCat(min_count=1).fit(texts, given).predict(texts) == expected
+        assert HiMeCat(method=Default(min_count=1)).fit(texts, given).predict(texts) == expected
     with pytest.raises(UsageError, match="The labels are a table: pass one of its columns"):
-        HiMeCat(min_count=1).fit(texts, pandas.DataFrame({"a": labels, "b": labels}))
+        HiMeCat(method=Default(min_count=1)).fit(texts, pandas.DataFrame({"a": labels, "b": labels}))
 
 
 def test_a_category_that_nothing_tells_apart_has_no_words_to_draw() -> None:
-    model = HiMeCat(min_count=1).fit(["a goal", "a goal"], ["s", "p"])
+    model = HiMeCat(method=Default(min_count=1)).fit(["a goal", "a goal"], ["s", "p"])
     with pytest.raises(DataError, match="Nothing in the documents tells s from the other categories"):
         model.synthesize("s")
 
@@ -856,7 +911,7 @@ def test_a_loaded_model_is_fitted_again_as_it_was(tmp_path: Path) -> None:
         {"animals": ["wild"], "things": ["cars", "empty"]},
         keywords={"things/cars": "car, old wheel"},
         allow_empty_leaves=True,
-        min_count=1,
+        method=Default(min_count=1),
     ).fit(documents, labels)
     assert model.keywords_ == {"things/cars": ["car", "old", "wheel"]}
     model.save(tmp_path / "model")

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from conftest import TINY, Himecat
+from himecat import Default, Paper
 from himecat.compare.protocol.evaluate import DrawResult, evaluate, spread, summarise
 from himecat.errors import DataError, HimecatError, UsageError
 from himecat.input.builder import load_corpus
@@ -27,11 +28,7 @@ from himecat.input.documents import Fields
 module = importlib.import_module("himecat.compare.protocol.evaluate")
 
 SMALL = {
-    "samples": 150_000,
-    "beta": 10,
-    "dimension": 16,
-    "min_count": 2,
-    "classifier": "mean-logistic",
+    "method": Paper(space="spectral", beta=10, dimension=16, min_count=2, classifier="mean-logistic"),
     "text": ["text"],
     "random_state": 0,
 }
@@ -106,7 +103,8 @@ class TestShape:
 
     def test_what_was_evaluated(self, evaluated: dict[str, Any]) -> None:
         assert evaluated["dataset"] == "letters"
-        assert evaluated["arguments"]["beta"] == 10
+        assert evaluated["arguments"]["method"]["name"] == "paper"
+        assert evaluated["arguments"]["method"]["beta"] == 10
         assert evaluated["arguments"]["random_state"] == 0
 
 
@@ -328,9 +326,7 @@ class TestOptions:
         assert list(given["draws"]) == [0, 1, 2]
         assert given["per_leaf"] == 2
         assert given["arguments"] == {
-            "preset": "paper",
-            "use_hierarchy": False,
-            "beta": 3,
+            "method": Paper(use_hierarchy=False, beta=3),
             "taxonomy": "tree.yaml",
             "metadata": ["tags"],
             "text": ["text"],
@@ -451,7 +447,7 @@ class TestFaults:
             '{"text": "a b", "labels": "arts"}\n{"text": "a c", "labels": "law"}\n'
         )
         with pytest.raises(DataError, match="draw 0 labels every document, so none is left to score"):
-            module.run_draw(str(dataset), 0, 5, {**SMALL, "min_count": 1}, True)
+            module.run_draw(str(dataset), 0, 5, {**SMALL, "method": Default(min_count=1)}, True)
 
     def test_a_fault_of_ours_in_a_draw(
         self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat import HiMeCat, read_corpus, register_tokenizer
+from himecat import Default, HiMeCat, read_corpus, register_tokenizer
 from himecat.errors import ModelFolderError, UsageError
 from himecat.input import tokenizer, unspaced
 from himecat.input.builder import load_corpus
@@ -127,7 +127,7 @@ def test_a_model_of_ngrams_places_unlabelled_documents_and_is_the_same_when_load
     language: str, tmp_path: Path
 ) -> None:
     documents, texts, topics = split(language)
-    model = HiMeCat(tokenizer="ngrams", dimension=8, topics=0).fit(documents)
+    model = HiMeCat(tokenizer="ngrams", method=Default(dimension=8, topics=0)).fit(documents)
     found = [path[0] for path in model.predict(texts)]
     assert sum(map(str.__eq__, found, topics)) >= 5
     model.save(tmp_path / "model")
@@ -237,7 +237,7 @@ class TestSubwords:
             {"text": text, "labels": label}
             for text, label in zip(self.TEXTS, ["snow", "ball"] * 3, strict=True)
         ]
-        model = HiMeCat(tokenizer="subwords", dimension=4, topics=0).fit(documents)
+        model = HiMeCat(tokenizer="subwords", method=Default(dimension=4, topics=0)).fit(documents)
         model.save(tmp_path / "model")
         loaded = HiMeCat.load(tmp_path / "model")
         new = ["Schneehand", "Winterball", "nothing"]
@@ -296,7 +296,9 @@ def test_a_tokenizer_of_ones_own_is_found_again_in_another_process(tmp_path: Pat
         {"text": "baba boba babo", "labels": "b"}, {"text": "mimi momi mimo", "labels": "m"},
         {"text": "babo boba"}, {"text": "mimo momi"},
     ]  # fmt: skip
-    model = HiMeCat(tokenizer=Syllables(4), dimension=2, topics=0, keywords={"b": "bababobo"}).fit(documents)
+    model = HiMeCat(
+        tokenizer=Syllables(4), method=Default(dimension=2, topics=0), keywords={"b": "bababobo"}
+    ).fit(documents)
     assert model.keywords_ == {"b": ["baba", "bobo"]}
     assert set(model.space_.vocabulary.names) == {"baba", "boba", "babo", "mimi", "momi", "mimo"} & set(
         model.space_.vocabulary.names
@@ -319,7 +321,9 @@ def test_a_model_whose_tokenizer_is_not_registered_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents = [{"text": "a hen a hen", "labels": "x"}, {"text": "a fox a fox", "labels": "y"}]
-    HiMeCat(tokenizer=Syllables(), dimension=2, topics=0).fit(documents).save(tmp_path / "model")
+    HiMeCat(tokenizer=Syllables(), method=Default(dimension=2, topics=0)).fit(documents).save(
+        tmp_path / "model"
+    )
     monkeypatch.delitem(tokenizer._KINDS, Syllables.name, raising=False)
     with pytest.raises(ModelFolderError, match=r"no tokenizer 'two-letters'.*register_tokenizer"):
         HiMeCat.load(tmp_path / "model")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -564,7 +565,7 @@ class TestCommands:
         assert ended.errors == ["That is enough."]
         assert given["keywords"] == str(words)
         assert given["encoder"] == "some-model"
-        assert json.dumps(given)
+        assert pickle.loads(pickle.dumps(given)) == given
 
 
 def _leaves(folder: Path) -> list[str]:

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from himecat import HiMeCat
+from estimators import estimator
+from himecat import Default, HiMeCat
 from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE
 from himecat.classifier.fit import DefaultClassifier
 from himecat.errors import ModelFolderError, OutputError
@@ -66,7 +67,7 @@ def training_documents(n: int = 48, labelled: int = 12) -> list[Document]:
 
 
 def small_model(**options: Any) -> HiMeCat:
-    return HiMeCat(
+    return estimator(
         **{
             "taxonomy": TREE,
             "metadata": ["by"],
@@ -94,7 +95,7 @@ def small_model(**options: Any) -> HiMeCat:
 
 def default_model(**options: Any) -> HiMeCat:
     given = {"taxonomy": TREE, "metadata": ["by"], "dimension": 8, "min_count": 1, "random_state": 1}
-    return HiMeCat(**given | {"threads": 1} | options)
+    return estimator(**given | {"threads": 1} | options)
 
 
 def write_fixture(folder: Path) -> None:
@@ -135,7 +136,7 @@ def test_a_kept_model_still_answers_as_it_did(kept: Path) -> None:
 def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
     model = HiMeCat.load(kept)
     assert model.taxonomy_.n_leaves == 4
-    assert model.settings_.dimension == model.space_.dimension == 8
+    assert model.method_.dimension == model.space_.dimension == 8
     assert set(model.space_.metadata) == {"by"}
     assert model.explain("pets", top=3)
     assert len(model.synthesize("wild", 4)) == 4
@@ -145,19 +146,19 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 def test_the_kept_models_are_of_all_kinds() -> None:
     first, second, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
-    assert (first.settings_.space, first.settings_.classifier) == ("sampled", "kim-cnn")
+    assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
     for later in (second, newest):
-        assert (later.settings_.space, later.settings_.classifier) == ("spectral", "mixture")
+        assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
         assert later.classifier_.scorer.text_weights.size > 0
         assert later.classifier_.calibration.inverse_temperature != DEFAULT_INVERSE_TEMPERATURE
-    assert first.settings_.topics == second.settings_.topics == 0
+    assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    assert newest.settings_.topics > 0
+    assert newest.method_.topics > 0
     assert newest.classifier_.views["topics"].vectors.size > 0
     assert any(newest.classifier_.calibration.bias)
     assert len(newest.classifier_.calibration.paths) == 3
@@ -184,7 +185,7 @@ WAYS: dict[str, Callable[[], HiMeCat]] = {
     "default without topics": lambda: default_model(topics=0),
     "default without self-training": lambda: default_model(self_training=0, calibrate=False),
     "sampled mixture": lambda: small_model(classifier="mixture"),
-    "spectral mean-logistic": lambda: default_model(classifier="mean-logistic"),
+    "spectral mean-logistic": lambda: default_model(classifier="mean-logistic", space="spectral"),
     "kim-cnn": small_model,
     "mean-logistic": lambda: small_model(classifier="mean-logistic"),
 }
@@ -203,7 +204,7 @@ def test_a_loaded_model_is_the_same_to_the_bit(model: HiMeCat, tmp_path: Path) -
     assert loaded.predict(NEW) == model.predict(NEW)
     assert loaded.classes_ == model.classes_
     assert loaded.taxonomy_ == model.taxonomy_
-    assert loaded.settings_ == model.settings_
+    assert loaded.method_ == model.method_
     assert loaded.explain("wild") == model.explain("wild")
     assert loaded.explain(documents=NEW) == model.explain(documents=NEW)
     assert loaded.synthesize("wild", 3) == model.synthesize("wild", 3)
@@ -220,12 +221,12 @@ def test_a_loaded_model_saves_the_same_bytes(model: HiMeCat, tmp_path: Path) -> 
 
 
 def test_a_loaded_model_that_is_fitted_again_is_fitted_as_it_was(tmp_path: Path) -> None:
-    options = {"classifier": "mean-logistic", "samples": 2_000, "beta": 7, "preset": "paper"}
+    options = {"classifier": "mean-logistic", "samples": 2_000, "beta": 7}
     model = small_model(**options).fit(training_documents())
     model.save(tmp_path / "model")
     loaded = HiMeCat.load(tmp_path / "model")
     again = loaded.set_params(threads=1).fit(training_documents())
-    assert again.settings_ == model.settings_
+    assert again.method_ == model.method_
     assert again.predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
 
 

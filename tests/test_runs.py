@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from himecat import Default
 from himecat.compare.protocol import run_cache, runs
 from himecat.compare.protocol.measure import Draw, measure, read_draw
 from himecat.compare.protocol.processes import Started
@@ -30,7 +31,7 @@ from himecat.views.text_encoder import TextEncoder
 
 evaluate = importlib.import_module("himecat.compare.protocol.evaluate")
 
-SMALL = {"samples": 100_000, "beta": 10, "dimension": 16, "classifier": "mean-logistic"}
+SMALL = {"dimension": 16, "topics": 0, "self_training": 0}
 
 # Each run leaves a line in a file, so that runs can be counted whatever process they are in.
 OWN = """
@@ -121,7 +122,9 @@ class Lines(Progress):
 
 class TestOneRun:
     def test_our_own_system_scores_what_evaluate_does(self, letters: Path) -> None:
-        usual = evaluate.run_draw(str(letters), 1, 5, {**SMALL, "threads": 1, "text": ["text"]}, True)
+        usual = evaluate.run_draw(
+            str(letters), 1, 5, {"method": Default(**SMALL), "threads": 1, "text": ["text"]}, True
+        )
         found = measure(letters, Himecat(SMALL), Draw(1))
         assert found.leaf == usual.leaf
         assert found.overall == usual.overall

@@ -55,10 +55,11 @@ def test_every_module_but_the_tests_own_network_can_be_imported() -> None:
 def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
     printed = without_pytorch(
         f"""
-        from himecat import HiMeCat
+        from himecat import HiMeCat, Paper
         documents = ["a late goal", "goal in the match", "the new law", "a law was passed"] * 3
         labels = ["sport", None, "politics", None] * 3
-        model = HiMeCat(min_count=1, dimension=8, samples=5_000, beta=5, classifier="mean-logistic", threads=1)
+        method = Paper(min_count=1, dimension=8, samples=5_000, beta=5, classifier="mean-logistic")
+        model = HiMeCat(method=method, threads=1)
         model.fit(documents, labels).save({str(tmp_path / "model")!r})
         print(HiMeCat.load({str(tmp_path / "model")!r}).predict(["goal", "law"]))
         print("torch" in sys.modules)
@@ -70,10 +71,10 @@ def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
 def test_the_papers_way_needs_no_pytorch_either(tmp_path: Path) -> None:
     printed = without_pytorch(
         f"""
-        from himecat import HiMeCat
+        from himecat import HiMeCat, Paper
         documents = ["a late goal", "goal in the match", "the new law", "a law was passed"] * 3
         labels = ["sport", None, "politics", None] * 3
-        model = HiMeCat(preset="paper", min_count=1, dimension=8, samples=5_000, beta=5, epochs=2, threads=1)
+        model = HiMeCat(method=Paper(min_count=1, dimension=8, samples=5_000, beta=5, epochs=2), threads=1)
         model.fit(documents, labels).save({str(tmp_path / "model")!r})
         print(HiMeCat.load({str(tmp_path / "model")!r}).predict_proba(["goal", "law"]).shape)
         """

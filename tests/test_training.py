@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from himecat import Corpus, HiMeCat, Supervision, Taxonomy, score
+from himecat import Corpus, Default, HiMeCat, Paper, Supervision, Taxonomy, score
 from himecat.errors import UsageError
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
@@ -17,9 +18,10 @@ from himecat.sample import METADATA, sample_documents, sample_split, sample_taxo
 
 TWO = Taxonomy.from_paths([("x",), ("y",)])
 # The paper's way, with a fraction of its training.
-QUICK = {
-    "space": "sampled",
-    "classifier": "kim-cnn",
+QUICK: dict[str, Any] = {
+    "dimension": 300,
+    "rate": 0.1,
+    "neighbours": None,
     "samples": 8_000_000,
     "beta": 200,
     "epochs": 4,
@@ -48,10 +50,13 @@ def leaf_f1(sample: tuple[Corpus, np.ndarray]) -> dict[str, float]:
         in_tree = Supervision(rows, truth[rows])
         in_flat = Supervision(rows, tree.leaf_position[truth[rows]] + 1)
         placed = {
-            "whole": HiMeCat(tree, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
-            "text": HiMeCat(tree, use_metadata=False, **QUICK).fit(corpus, in_tree).assign(corpus).nodes,
+            "whole": HiMeCat(tree, method=Paper(**QUICK)).fit(corpus, in_tree).assign(corpus).nodes,
+            "text": HiMeCat(tree, method=Paper(use_metadata=False, **QUICK))
+            .fit(corpus, in_tree)
+            .assign(corpus)
+            .nodes,
             "flat": np.asarray(tree.leaves)[
-                HiMeCat(flat, **QUICK).fit(corpus, in_flat).assign(corpus).nodes - 1
+                HiMeCat(flat, method=Paper(**QUICK)).fit(corpus, in_flat).assign(corpus).nodes - 1
             ],
         }
         for name, nodes in placed.items():
@@ -81,7 +86,7 @@ def test_real_corpora_fit_in_the_papers_way(
     loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata), min_count=5)
     truth = true_nodes(dataset, loaded)
     labelled = draw(dataset, truth, 0)
-    model = HiMeCat(dataset.taxonomy, dataset.metadata, **QUICK).fit(loaded.corpus, labelled)
+    model = HiMeCat(dataset.taxonomy, dataset.metadata, method=Paper(**QUICK)).fit(loaded.corpus, labelled)
     test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
     found = score(dataset.taxonomy, truth[test], model.assign(loaded.corpus.take(test)).nodes)
     # The floors lie well below what was measured, and far above chance: they catch a broken part, not noise.
@@ -93,7 +98,7 @@ def test_rows_of_a_supervision_cannot_be_shifted_by_skipped_documents() -> None:
     documents = [{"text": "red fox"}, {"text": ""}, {"text": "old car"}]
     labelled = Supervision(np.array([0, 2]), np.array([1, 2]))
     with pytest.raises(UsageError, match="counts rows, and 1 documents were left out"):
-        HiMeCat(TWO, min_count=1, skip_bad=True).fit(documents, labelled)
+        HiMeCat(TWO, method=Default(min_count=1), skip_bad=True).fit(documents, labelled)
 
 
 def test_a_node_without_training_documents_makes_no_choice() -> None:
@@ -101,14 +106,8 @@ def test_a_node_without_training_documents_makes_no_choice() -> None:
     documents = [{"text": "red fox", "labels": "b"}, {"text": "old car", "labels": "a"}] * 3
     model = HiMeCat(
         tree,
-        min_count=1,
-        space="sampled",
-        classifier="kim-cnn",
-        samples=1000,
-        beta=0,
-        dimension=8,
+        method=Paper(min_count=1, samples=1000, beta=0, dimension=8, min_steps=5),
         allow_empty_leaves=True,
-        min_steps=5,
         threads=1,
     ).fit(documents)
     found = model.predict_proba(["old car"])[0]
@@ -120,7 +119,7 @@ def test_the_same_seed_gives_the_same_model_files(tmp_path: Path) -> None:
     documents = [{"text": "red fox", "labels": "x"}, {"text": "old car", "labels": "y"}] * 3
     for name, threads in (("one", 1), ("two", 2)):
         HiMeCat(
-            TWO, preset="paper", min_count=1, samples=5000, beta=10, dimension=8, epochs=2, threads=threads
+            TWO, method=Paper(min_count=1, samples=5000, beta=10, dimension=8, epochs=2), threads=threads
         ).fit(documents).save(tmp_path / name)
     for file in ("model.json", "weights.safetensors"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat import methods as parameters
 from himecat.classifier import training
 from himecat.classifier.assignments import Assignments
 from himecat.classifier.placing import Placer
@@ -25,13 +25,23 @@ from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Settings
+from himecat.methods import (
+    METHODS,
+    Method,
+    check_value,
+    hyperparameters,
+    old_settings,
+    resolve_method,
+    with_values,
+)
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.sklearn_compat import Estimator
 from himecat.views.encoder_cache import EncoderReader
 from himecat.views.space import JointSpace
 from himecat.views.text_encoder import TextEncoder, open_encoder
+
+_NESTED = "method__"
 
 
 class HiMeCat(Estimator):
@@ -56,14 +66,11 @@ class HiMeCat(Estimator):
         `himecat[dictionary]`) for those without, `subwords` for pieces of words, or an object of your own.
     text, label_field, id_field
         The other fields: one or several with text, the labels and the id.
-    preset : {"paper"}, optional
-        Where the hyperparameters below that are None take their values from.
-    min_count, max_tokens, dimension, space, contexts, topics, weigh_words, learn_trust, use_names, \
-    leaf_concentration, em_rounds, learn_prior, self_training, calibrate, samples, negatives, rate, \
-    scaled_steps, margin_hierarchy, margin_metadata, margin_words, use_hierarchy, use_metadata, beta, \
-    concentration, neighbours, real_share, classifier, epochs, batch_size, min_steps, learning_rate, \
-    momentum, filter_widths, filter_maps, hidden
-        Hyperparameters; see :class:`himecat.methods.Settings`.
+    method : {"default", "paper"}, Default or Paper, optional
+        How to learn, by name or with hyperparameters of one's own: `Default(em_rounds=3)`. In a grid search:
+        `method__em_rounds`.
+    preset : {"default", "paper"}, optional
+        The name of a method, where `method` is not given.
     min_confidence : float
         Where the leaf is less probable than this, the path ends at the deepest node that is not.
     allow_empty_leaves : bool
@@ -87,8 +94,8 @@ class HiMeCat(Estimator):
         The leaf paths, in the order of the columns of `predict_proba`.
     classifier_ : FusedClassifier or TopDownClassifier
         What places the documents.
-    settings_ : Settings
-        The hyperparameters that were used.
+    method_ : Default or Paper
+        The method that was used, with all its hyperparameters.
     history_ : list of Round
         The course of representation learning; empty where the space is spectral.
     problems_ : Problems
@@ -96,11 +103,11 @@ class HiMeCat(Estimator):
 
     Examples
     --------
-    >>> from himecat import HiMeCat
+    >>> from himecat import Default, HiMeCat
     >>> documents = [{"text": "the striker scored a late goal"}, {"text": "a goal in the last match"},
     ...              {"text": "parliament passed the budget law"}, {"text": "the minister defended the law"}]
     >>> labels = ["sport", None, "politics", None]
-    >>> model = HiMeCat(min_count=1, threads=1)
+    >>> model = HiMeCat(method=Default(min_count=1), threads=1)
     >>> model.fit(documents, labels).predict(["a late goal in the match"])
     [('sport',)]
     """
@@ -117,43 +124,8 @@ class HiMeCat(Estimator):
         text: str | Sequence[str] = "text",
         label_field: str = "labels",
         id_field: str = "id",
+        method: str | Method | None = None,
         preset: str | None = None,
-        min_count: int | None = None,
-        max_tokens: int | None = None,
-        dimension: int | None = None,
-        space: str | None = None,
-        contexts: int | None = None,
-        topics: int | None = None,
-        weigh_words: bool | None = None,
-        learn_trust: bool | None = None,
-        use_names: bool | None = None,
-        leaf_concentration: float | None = None,
-        em_rounds: int | None = None,
-        learn_prior: bool | None = None,
-        self_training: int | None = None,
-        calibrate: bool | None = None,
-        samples: int | None = None,
-        negatives: int | None = None,
-        rate: float | None = None,
-        scaled_steps: bool | None = None,
-        margin_hierarchy: float | None = None,
-        margin_metadata: float | None = None,
-        margin_words: float | None = None,
-        use_hierarchy: bool | None = None,
-        use_metadata: bool | None = None,
-        beta: int | None = None,
-        concentration: float | None = None,
-        neighbours: int | None = None,
-        real_share: float | None = None,
-        classifier: str | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        min_steps: int | None = None,
-        learning_rate: float | None = None,
-        momentum: float | None = None,
-        filter_widths: Sequence[int] | None = None,
-        filter_maps: int | None = None,
-        hidden: int | None = None,
         min_confidence: float = 0.0,
         allow_empty_leaves: bool = False,
         skip_bad: bool = False,
@@ -170,43 +142,8 @@ class HiMeCat(Estimator):
         self.text = text
         self.label_field = label_field
         self.id_field = id_field
+        self.method = method
         self.preset = preset
-        self.min_count = min_count
-        self.max_tokens = max_tokens
-        self.dimension = dimension
-        self.space = space
-        self.contexts = contexts
-        self.topics = topics
-        self.weigh_words = weigh_words
-        self.learn_trust = learn_trust
-        self.use_names = use_names
-        self.leaf_concentration = leaf_concentration
-        self.em_rounds = em_rounds
-        self.learn_prior = learn_prior
-        self.self_training = self_training
-        self.calibrate = calibrate
-        self.samples = samples
-        self.negatives = negatives
-        self.rate = rate
-        self.scaled_steps = scaled_steps
-        self.margin_hierarchy = margin_hierarchy
-        self.margin_metadata = margin_metadata
-        self.margin_words = margin_words
-        self.use_hierarchy = use_hierarchy
-        self.use_metadata = use_metadata
-        self.beta = beta
-        self.concentration = concentration
-        self.neighbours = neighbours
-        self.real_share = real_share
-        self.classifier = classifier
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.min_steps = min_steps
-        self.learning_rate = learning_rate
-        self.momentum = momentum
-        self.filter_widths = filter_widths
-        self.filter_maps = filter_maps
-        self.hidden = hidden
         self.min_confidence = min_confidence
         self.allow_empty_leaves = allow_empty_leaves
         self.skip_bad = skip_bad
@@ -218,10 +155,38 @@ class HiMeCat(Estimator):
     space_: JointSpace
     classifier_: training.Classifier
     classes_: list[tuple[str, ...]]
-    settings_: Settings
+    method_: Method
     history_: list[Round]
     problems_: Problems
     keywords_: dict[str, list[str]] | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; with `deep` also those of the method, as `method__beta`."""
+        found = super().get_params()
+        if deep:
+            with suppress(UsageError):
+                method = resolve_method(self.method, self.preset)
+                found |= {f"method__{name}": getattr(method, name) for name in hyperparameters(method)}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor, or hyperparameters of the method (`method__beta=100`)."""
+        own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
+        super().set_params(**own)
+        if len(own) < len(params):
+            values = {name.removeprefix(_NESTED): value for name, value in params.items() if name not in own}
+            self.method = with_values(resolve_method(self.method, self.preset), values)
+        return self
+
+    @classmethod
+    def _unknown_argument(cls, name: str) -> str:
+        for kind in METHODS.values():
+            if name in hyperparameters(kind):
+                return (
+                    f"{name} is a hyperparameter of the method: since 0.3 write "
+                    f"method={kind.__name__}({name}=...), or set_params(method__{name}=...)."
+                )
+        return super()._unknown_argument(name)
 
     # -- fitting ---------------------------------------------------------------------------------------
 
@@ -238,21 +203,21 @@ class HiMeCat(Estimator):
         progress : Progress, optional
             Where progress is shown; by default on standard error if `verbose`.
         """
-        settings = self._settings()
-        options = self._input_options(settings)
+        method = resolve_method(self.method, self.preset)
+        options = self._input_options(method)
         encoder = self._encoder()
         shown = progress or (Progress() if self.verbose else silent())
         material = reading.read_material(X, y, readers=self.readers(encoder), progress=shown, **options)
         fitted = training.train(
             material,
-            settings,
+            old_settings(method),
             encoder=encoder,
             ignore_metadata=tuple(self.ignore_metadata),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
             progress=shown,
         )
-        self.settings_ = settings
+        self.method_ = method
         self.problems_ = material.problems
         self.keywords_ = None
         if material.keywords is not None:
@@ -273,28 +238,30 @@ class HiMeCat(Estimator):
 
         Examples
         --------
+        >>> from himecat import Default
         >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "the budget law", "labels": 5}]
-        >>> print(*HiMeCat(min_count=1).check(documents).problems.of("error"))
+        >>> print(*HiMeCat(method=Default(min_count=1)).check(documents).problems.of("error"))
         document 1: a label must be a name or a list of names, but the number 5 was found.
         """
         from himecat.input.check import check
 
-        options = self._input_options(self._settings())
+        options = self._input_options(resolve_method(self.method, self.preset))
         return check(X, options.pop("taxonomy"), options.pop("fields"), labels=y, **options)
 
-    def _input_options(self, settings: Settings) -> dict[str, Any]:
+    def _input_options(self, method: Method) -> dict[str, Any]:
         """What decides, beside the input itself, whether `fit` accepts it; refuses arguments that cannot be."""
-        parameters.check_value("min_confidence", self.min_confidence)
+        check_value("min_confidence", self.min_confidence)
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
+        settings = old_settings(method)
         training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
         return {
             "taxonomy": self.taxonomy,
             "fields": self._fields(),
             "keywords": self.keywords,
             "tokenizer": self.tokenizer,
-            "min_count": settings.min_count,
-            "max_tokens": settings.max_tokens,
+            "min_count": method.min_count,
+            "max_tokens": method.max_tokens,
             "allow_empty_leaves": self.allow_empty_leaves,
             "skip_bad": self.skip_bad,
             "threads": self.threads,
@@ -306,10 +273,6 @@ class HiMeCat(Estimator):
         self.history_ = history
         self.taxonomy_ = space.taxonomy
         self.classes_ = [space.taxonomy.path(leaf) for leaf in space.taxonomy.leaves]
-
-    def _settings(self) -> Settings:
-        given = {name: getattr(self, name) for name in parameters.NAMES}
-        return parameters.resolve(self.preset, given)
 
     def _encoder(self) -> TextEncoder | None:
         return None if self.encoder is None else open_encoder(self.encoder, threads=self.threads)
@@ -344,7 +307,7 @@ class HiMeCat(Estimator):
             self._fields(),
             words=space.vocabulary,
             metadata=space.values,
-            max_tokens=self.settings_.max_tokens,
+            max_tokens=self.method_.max_tokens,
             readers=self.readers(),
             skip_bad=self.skip_bad,
             threads=self.threads,
@@ -357,7 +320,7 @@ class HiMeCat(Estimator):
 
     def _placer(self) -> Placer:
         self._check_fitted()
-        limit = parameters.check_value("min_confidence", self.min_confidence)
+        limit = check_value("min_confidence", self.min_confidence)
         return Placer(self.space_, self.classifier_, limit)
 
     def assign(self, X: Any) -> Assignments:
@@ -388,7 +351,7 @@ class HiMeCat(Estimator):
             self._fields(),
             self.space_.vocabulary,
             self.space_.values,
-            self.settings_.max_tokens,
+            self.method_.max_tokens,
             problems,
             batch_size,
             self.readers(),
@@ -450,7 +413,7 @@ class HiMeCat(Estimator):
         return training.example_documents(
             self.space_,
             node,
-            self.settings_,
+            old_settings(self.method_),
             count,
             int(self.random_state) if seed is None else seed,
         )

@@ -31,13 +31,13 @@ class _Method:
         found = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
+    def changed(self) -> dict[str, Any]:
+        """The hyperparameters that are not at their defaults, as plain JSON values."""
+        usual = type(self)().as_dict()
+        return {name: value for name, value in self.as_dict().items() if value != usual[name]}
+
     def __repr__(self) -> str:
-        usual = type(self)()
-        changed = [
-            f"{one.name}={value!r}"
-            for one in fields(self)  # type: ignore[arg-type]
-            if (value := getattr(self, one.name)) != getattr(usual, one.name)
-        ]
+        changed = (f"{name}={getattr(self, name)!r}" for name in self.changed())
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
@@ -461,3 +461,8 @@ def resolve(preset: str | None, given: Mapping[str, Any]) -> Settings:
         raise UsageError(f"There is no preset {preset!r}; known are {', '.join(PRESETS)}.")
     changes = {key: check_value(key, value) for key, value in given.items() if value is not None}
     return replace(PRESETS[name], **changes)
+
+
+def old_settings(method: Method) -> Settings:
+    """The settings of a method."""
+    return replace(Settings(), **{name: getattr(method, name) for name in hyperparameters(method)})

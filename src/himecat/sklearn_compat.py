@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,23 +25,40 @@ class Estimator:
     {'least': 2, 'most': 9}
     """
 
+    __signature__: ClassVar[inspect.Signature]
+
     @classmethod
-    def _defaults(cls) -> dict[str, Any]:
+    def argument_defaults(cls) -> dict[str, Any]:
+        """The arguments of the constructor and their defaults."""
         given = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        return {parameter.name: parameter.default for parameter in given}
+        return {one.name: one.default for one in given}
+
+    def __init_subclass__(cls) -> None:
+        signature = inspect.signature(cls.__init__)
+        # Without it, `__new__` would be shown in place of the constructor.
+        cls.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Say what to write instead of an argument that the constructor does not have."""
+        for name in kwargs:
+            if name not in cls.argument_defaults():
+                raise TypeError(cls._unknown_argument(name))
+        return super().__new__(cls)
+
+    @classmethod
+    def _unknown_argument(cls, name: str) -> str:
+        return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.argument_defaults())}."
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; `deep` is there for scikit-learn and changes nothing."""
-        return {name: getattr(self, name) for name in self._defaults()}
+        return {name: getattr(self, name) for name in self.argument_defaults()}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor."""
-        known = self._defaults()
+        known = self.argument_defaults()
         for name in params:
             if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}."
-                )
+                raise ValueError(self._unknown_argument(name))
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -55,7 +72,7 @@ class Estimator:
     def __repr__(self) -> str:
         changed = [
             f"{name}={value!r}"
-            for name, default in self._defaults().items()
+            for name, default in self.argument_defaults().items()
             if (value := getattr(self, name)) is not default and repr(value) != repr(default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"

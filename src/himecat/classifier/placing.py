@@ -32,9 +32,9 @@ class Placer:
 
     Examples
     --------
-    >>> from himecat import HiMeCat
+    >>> from himecat import Default, HiMeCat
     >>> documents = [{"text": "red fox", "labels": "animals"}, {"text": "old car", "labels": "things"}]
-    >>> model = HiMeCat(min_count=1).fit(documents)
+    >>> model = HiMeCat(method=Default(min_count=1)).fit(documents)
     >>> placer = Placer(model.space_, model.classifier_)
     >>> list(placer.place(model.encode(["a fox", " x"]), np.array([True, False])))
     [('animals',), ()]

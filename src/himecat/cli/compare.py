@@ -79,7 +79,9 @@ Encoder = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="`paper` or `default`: which method.", rich_help_panel=o.METHOD),
+    typer.Option(
+        "--method", "--preset", metavar="NAME", help="`paper` or `default`.", rich_help_panel=o.METHOD
+    ),
 ]
 Markdown = Annotated[
     Path | None,

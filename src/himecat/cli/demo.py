@@ -106,7 +106,7 @@ def _fill(
         ],
         scores=scores,
         title="himecat on its sample corpus",
-        settings={name: str(value) for name, value in model.settings_.as_dict().items()},
+        settings={name: str(value) for name, value in model.method_.as_dict().items()},
         timings={"fit": fitted - began, "predict": done - fitted},
     )
     return scores

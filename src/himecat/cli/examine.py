@@ -18,7 +18,7 @@ def demo(
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write.", rich_help_panel=o.OUTPUT),
     ] = Path("demo"),
-    preset: o.Preset = None,
+    method: o.Method = None,
     seed: o.Seed = 0,
     threads: o.Threads = None,
     settings: o.Set = None,
@@ -29,7 +29,7 @@ def demo(
 
     Example: `himecat demo -o demo`
     """
-    arguments = method_arguments(preset, False, False, None, settings)
+    arguments = method_arguments(method, False, False, None, settings)
     from himecat.cli.demo import a_leaf, run_demo
     from himecat.runtime.progress import Progress
     from himecat.sample import METADATA
@@ -60,7 +60,7 @@ def check(
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
-    preset: o.Preset = None,
+    method: o.Method = None,
     tokenizer: o.Tokenizer = "unicode",
     settings: o.Set = None,
     min_count: Annotated[
@@ -81,7 +81,7 @@ def check(
     """
     o.refuse_inputs(json, documents, taxonomy, keywords)
     given = [*(settings or []), *([] if min_count is None else [f"min_count={min_count}"])]
-    arguments = method_arguments(preset, False, False, None, given)
+    arguments = method_arguments(method, False, False, None, given)
     from himecat.estimator import HiMeCat
 
     model = HiMeCat(

@@ -26,7 +26,7 @@ def fit(
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     allow_empty_leaves: o.AllowEmpty = False,
-    preset: o.Preset = None,
+    method: o.Method = None,
     encoder: o.Encoder = None,
     tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
@@ -49,7 +49,7 @@ def fit(
 
     Example: `himecat fit papers.jsonl --taxonomy tree.yaml --metadata authors,tags -o model`
     """
-    arguments = method_arguments(preset, no_hierarchy, no_metadata, ignore_metadata, settings)
+    arguments = method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings)
     from himecat.runtime.files import check_target
 
     check_target(output, overwrite, "The model")
@@ -138,7 +138,7 @@ def evaluate(
     id_field: o.IdField = "id",
     keywords: o.Keywords = None,
     allow_empty_leaves: o.AllowEmpty = False,
-    preset: o.Preset = None,
+    method: o.Method = None,
     encoder: o.Encoder = None,
     tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
@@ -156,7 +156,7 @@ def evaluate(
     Example: `himecat evaluate datasets/arxiv --draws 5 --preset paper --json scores.json`
     """
     arguments: dict[str, Any] = {
-        **method_arguments(preset, no_hierarchy, no_metadata, ignore_metadata, settings),
+        **method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings),
         "taxonomy": str(taxonomy) if taxonomy is not None else None,
         "metadata": names(metadata) if metadata is not None else None,
         "text": names(text),
@@ -209,7 +209,10 @@ def _evaluate(
     )
     return {
         "dataset": dataset.resolve().name,
-        "arguments": {name: value for name, value in arguments.items() if value is not None},
+        "arguments": {
+            **{name: value for name, value in arguments.items() if value is not None},
+            "method": {"name": arguments["method"].name, **arguments["method"].changed()},
+        },
         "draws": [result.as_dict() for result in results],
         "mean": summarise(results),
         "sd": summarise(results, spread),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from himecat.errors import UsageError
+
+if TYPE_CHECKING:
+    from himecat.methods import Default, Paper
 
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
 INPUT, METHOD, OUTPUT = "Input", "Method", "Output"
@@ -87,9 +90,15 @@ Tokenizer = Annotated[
         rich_help_panel=METHOD,
     ),
 ]
-Preset = Annotated[
+Method = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="`paper`: the published method as it is.", rich_help_panel=METHOD),
+    typer.Option(
+        "--method",
+        "--preset",
+        metavar="NAME",
+        help="`paper`: the published method as it is.",
+        rich_help_panel=METHOD,
+    ),
 ]
 Seed = Annotated[
     int,
@@ -132,7 +141,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="Any hyperparameter, e.g. --set beta=100; may be repeated.",
+        help="Any hyperparameter of the method, e.g. --set em_rounds=3; may be repeated.",
         rich_help_panel=METHOD,
     ),
 ]
@@ -204,7 +213,7 @@ def counted(number: int, thing: str = "document") -> str:
 
 
 def method_arguments(
-    preset: str | None,
+    method: str | None,
     no_hierarchy: bool,
     no_metadata: bool,
     ignore_metadata: str | None,
@@ -214,36 +223,43 @@ def method_arguments(
 
     Examples
     --------
-    >>> method_arguments("paper", True, False, None, ["beta=10", "classifier=mean-logistic"])
-    {'preset': 'paper', 'use_hierarchy': False, 'beta': 10, 'classifier': 'mean-logistic'}
+    >>> method_arguments("paper", True, False, "year", ["beta=10", "classifier=mean-logistic"])
+    {'method': Paper(classifier='mean-logistic', use_hierarchy=False, beta=10), 'ignore_metadata': ['year']}
     """
-    from himecat.methods import check_value, resolve
+    from himecat.methods import resolve_method, with_values
 
+    chosen = resolve_method(method)
     given: dict[str, Any] = {}
     if no_hierarchy:
         given["use_hierarchy"] = False
     if no_metadata:
         given["use_metadata"] = False
     for setting in settings or []:
-        name, value = _setting(setting)
-        given[name] = check_value(name, value)
-    resolve(preset, given)
-    found: dict[str, Any] = {} if preset is None else {"preset": preset}
+        name, value = _setting(setting, chosen)
+        given[name] = value
+    found: dict[str, Any] = {"method": with_values(chosen, given)}
     if ignore_metadata:
         found["ignore_metadata"] = names(ignore_metadata)
-    return found | given
+    return found
 
 
-def _setting(written: str) -> tuple[str, Any]:
-    from himecat.methods import NAMES
+def _setting(written: str, method: Default | Paper) -> tuple[str, Any]:
+    from himecat.methods import METHODS, hyperparameters
 
     name, equals, value = written.partition("=")
     name = name.strip().replace("-", "_")
     if not equals:
-        raise UsageError(f"--set takes NAME=VALUE, e.g. --set beta=100, not {written!r}.")
-    if name not in NAMES:
-        close = difflib.get_close_matches(name, NAMES, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(NAMES)}."
+        raise UsageError(f"--set takes NAME=VALUE, e.g. --set em_rounds=3, not {written!r}.")
+    known = hyperparameters(method)
+    if name not in known:
+        for other in METHODS:
+            if name in hyperparameters(METHODS[other]):
+                raise UsageError(
+                    f"--set: {name} is a hyperparameter of the method {other!r}, not of {method.name!r}: add "
+                    f"--method {other}, or leave it out."
+                )
+        close = difflib.get_close_matches(name, known, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
         raise UsageError(f"--set: there is no hyperparameter {name!r}; {meant}")
     plain = _value(value.strip())
     return name, [plain] if name == "filter_widths" and not isinstance(plain, list) else plain

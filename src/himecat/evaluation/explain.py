@@ -175,9 +175,9 @@ def explain_documents(
 
     Examples
     --------
-    >>> from himecat import HiMeCat
+    >>> from himecat import Default, HiMeCat
     >>> documents = [{"text": "red fox", "labels": "animals"}, {"text": "old car", "labels": "things"}]
-    >>> model = HiMeCat(min_count=1).fit(documents)
+    >>> model = HiMeCat(method=Default(min_count=1)).fit(documents)
     >>> corpus = model.encode(["a fox"])
     >>> explain_documents(model.space_, corpus, model.assign(corpus))[0].path
     ('animals',)

@@ -17,8 +17,9 @@ from himecat.input.corpus import Vocabulary
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer, tokenizer_from_state
-from himecat.methods import resolve
+from himecat.methods import old_settings
 from himecat.model_folder.layout import MODEL_FILE, WEIGHTS_FILE, damaged, require_keys
+from himecat.model_folder.legacy import method_of
 from himecat.model_folder.reader import read_model
 from himecat.model_folder.writer import write_model
 from himecat.paper.flat_classifier import FlatClassifier
@@ -82,7 +83,7 @@ def save(model: HiMeCat, folder: str | os.PathLike[str], *, overwrite: bool = Fa
         arrays.update({f"classifier/{node}/{key}": value for key, value in weights.items()})
     document = {
         "parameters": {name: _plain(getattr(model, name)) for name in _KEPT} | {"keywords": model.keywords_},
-        "settings": model.settings_.as_dict(),
+        "settings": old_settings(model.method_).as_dict(),
         "tokenizer": {"name": tokenizer.name, "state": tokenizer.state()},
         "taxonomy": {"names": list(space.taxonomy.names), "parents": list(space.taxonomy.parents)},
         "classifiers": classifiers,
@@ -157,24 +158,15 @@ def _tokenizer(document: dict[str, Any]) -> Tokenizer:
 def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> HiMeCat:
     tree = document["taxonomy"]
     taxonomy = Taxonomy(tree["names"], tree["parents"])
-    hyperparameters = {
-        # Models of the first release know of no other space.
-        "space": "sampled",
-        # Nor do those of the second know topics.
-        "topics": 0,
-        **document["settings"],
-        "filter_widths": tuple(document["settings"]["filter_widths"]),
-    }
     # With all values in place, a loaded model that is fitted again is fitted as it was.
+    method = method_of(document["settings"])
+    given = {name: value for name, value in document["parameters"].items() if name != "preset"}
     tokenizer = _tokenizer(document)
     by_name = get_tokenizer(tokenizer.name).state() == tokenizer.state()
     model = kind(
-        taxonomy=taxonomy,
-        tokenizer=tokenizer.name if by_name else tokenizer,
-        **document["parameters"],
-        **hyperparameters,
+        taxonomy=taxonomy, method=method, tokenizer=tokenizer.name if by_name else tokenizer, **given
     )
-    model.settings_ = resolve(None, hyperparameters)
+    model.method_ = method
     model.problems_ = Problems()
     model.keywords_ = model.keywords
     space = _space(taxonomy, document, arrays)

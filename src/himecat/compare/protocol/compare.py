@@ -236,15 +236,14 @@ def _label_vectors(dataset: Dataset, conditions: Conditions, progress: Progress 
     from himecat.compare.protocol.measure import read_draw
     from himecat.compare.protocol.systems import HimecatPaper
     from himecat.estimator import HiMeCat
+    from himecat.methods import Paper
 
     read = read_draw(dataset, HimecatPaper(), conditions.drawn(0))
     # The map shows the space; no documents are placed, so the quickest classifier will do.
     model = HiMeCat(
         dataset.taxonomy,
         dataset.metadata,
-        preset="paper",
-        classifier="mean-logistic",
-        beta=1,
+        method=Paper(classifier="mean-logistic", beta=1),
         allow_empty_leaves=True,
     )
     model.fit(read.corpus, read.labelled, progress=progress)

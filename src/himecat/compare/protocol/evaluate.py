@@ -135,6 +135,7 @@ def run_draw(
     from himecat.input.dataset import draw, open_dataset, true_nodes
     from himecat.input.documents import Fields
     from himecat.input.taxonomy.readers import read_taxonomy
+    from himecat.methods import resolve_method
     from himecat.runtime.progress import Progress
 
     began = time.perf_counter()
@@ -144,7 +145,7 @@ def run_draw(
         dataset = replace(dataset, taxonomy=read_taxonomy(given.pop("taxonomy")))
     chosen = {"metadata": list(dataset.metadata), **given}
     model = HiMeCat(taxonomy=dataset.taxonomy, **chosen)
-    settings = model._settings()
+    settings = resolve_method(model.method, model.preset)
     text = (model.text,) if isinstance(model.text, str) else tuple(model.text)
     progress = Progress(quiet=quiet)
     loaded = load_corpus(
@@ -262,10 +263,11 @@ def evaluate(
     Examples
     --------
     >>> import tempfile
+    >>> from himecat import Paper
     >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = write_sample(folder)
-    ...     small = dict(samples=100_000, beta=10, dimension=16, classifier="mean-logistic")
+    ...     small = {"method": Paper(samples=100_000, beta=10, dimension=16, classifier="mean-logistic")}
     ...     found = evaluate(folder, draws=[0], arguments=small)
     >>> 0 < found[0].leaf["micro"] < 1
     True

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from himecat.compare.systems.registry import built_in_systems, check_installed, systems_in
 from himecat.compare.systems.system import NodeArray, System, Task
 from himecat.errors import UsageError
-from himecat.methods import NAMES, check_value, resolve
+from himecat.methods import METHODS, check_value, hyperparameters, resolve_method, with_values
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Himecat(System):
     Attributes
     ----------
     settings : mapping
-        Hyperparameters that are not the preset's; see `himecat.methods.Settings`.
+        Hyperparameters that are not the preset's; see `himecat.methods`.
     ignore_metadata : tuple of str
         Metadata fields to leave out of the space.
 
@@ -42,7 +42,7 @@ class Himecat(System):
     ignore_metadata: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        chosen = resolve(self.preset, self.settings)
+        chosen = with_values(resolve_method(self.preset), self.settings)
         # How documents are read is a setting here.
         object.__setattr__(self, "min_count", chosen.min_count)
         object.__setattr__(self, "max_tokens", chosen.max_tokens)
@@ -54,13 +54,12 @@ class Himecat(System):
         model = HiMeCat(
             task.taxonomy,
             tuple(task.corpus.metadata),
-            preset=self.preset,
+            method=with_values(resolve_method(self.preset), self.settings),
             ignore_metadata=self.ignore_metadata,
             encoder=task.encoder if self.vectors else None,
             allow_empty_leaves=True,
             random_state=task.seed,
             threads=task.threads,
-            **self.settings,
         )
         model.fit(task.corpus, task.supervision, progress=task.progress)
         return model.assign(task.corpus).nodes
@@ -111,7 +110,7 @@ def ours_with_preset(preset: str | None) -> str:
     >>> ours_with_preset("paper"), ours_with_preset(None)
     ('himecat-paper', 'himecat')
     """
-    resolve(preset, {})
+    resolve_method(None, preset)
     return "himecat-paper" if preset == "paper" else "himecat"
 
 
@@ -161,7 +160,11 @@ class Choice:
         """The system itself; a parameter that cannot work is told in a sentence."""
         kind = self.kind
         if issubclass(kind, Himecat):
-            given = {name: _hyperparameter(kind.name, name, value) for name, value in self.parameters.items()}
+            known = hyperparameters(METHODS[kind.preset or "default"])
+            given = {
+                name: _hyperparameter(kind.name, name, value, known)
+                for name, value in self.parameters.items()
+            }
             return kind(ignore_metadata=tuple(given.pop("ignore_metadata", ())), settings=given)
         return kind(**{name: _parameter(kind, name, value) for name, value in self.parameters.items()})
 
@@ -170,7 +173,7 @@ class Choice:
         """The parameters without those that are given as their defaults: what tells results apart."""
         made = self.make()
         if isinstance(made, Himecat):
-            usual: dict[str, Any] = {**resolve(made.preset, {}).as_dict(), "ignore_metadata": []}
+            usual: dict[str, Any] = {**resolve_method(made.preset).as_dict(), "ignore_metadata": []}
             given = {**made.settings, "ignore_metadata": made.ignore_metadata}
         else:
             usual = {one.name: _plain(one.default) for one in fields(made)}  # type: ignore[arg-type]
@@ -280,11 +283,11 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _hyperparameter(system: str, name: str, value: Any) -> Any:
+def _hyperparameter(system: str, name: str, value: Any, known: tuple[str, ...]) -> Any:
     if name == "ignore_metadata":
         return [value] if isinstance(value, str) else value
-    if name not in NAMES:
-        raise UsageError(_no_parameter(system, name, (*NAMES, "ignore_metadata")))
+    if name not in known:
+        raise UsageError(_no_parameter(system, name, (*known, "ignore_metadata")))
     return check_value(name, value)
 
 

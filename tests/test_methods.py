@@ -1,47 +1,88 @@
-"""Hyperparameters: their ranges and the presets."""
+"""The two methods: their hyperparameters, ranges and defaults."""
 
 from __future__ import annotations
 
-import inspect
 import json
+import pickle
+from copy import deepcopy
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from himecat import Default, Paper
 from himecat.errors import UsageError
-from himecat.estimator import HiMeCat
-from himecat.methods import NAMES, PRESETS, Settings, check_value, resolve
+from himecat.methods import METHODS, Method, check_value, hyperparameters, resolve_method, with_values
 
 
-def test_the_paper_preset_is_what_the_paper_says() -> None:
-    paper = resolve("paper", {})
+def test_the_paper_s_values_are_what_the_paper_says() -> None:
+    paper = Paper()
     assert (paper.dimension, paper.negatives, paper.min_count, paper.max_tokens) == (100, 5, 10, 300)
     assert {paper.margin_hierarchy, paper.margin_metadata, paper.margin_words} == {0.2}
     assert (paper.beta, paper.neighbours, paper.real_share) == (500, 50, 0.2)
     assert (paper.classifier, paper.filter_widths, paper.filter_maps) == ("kim-cnn", (2, 3, 4, 5), 20)
     assert (paper.hidden, paper.batch_size, paper.learning_rate, paper.momentum) == (20, 256, 0.1, 0.9)
+    assert (paper.space, paper.epochs, paper.min_steps, paper.rate) == ("sampled", 30, 0, 0.04)
     assert paper.use_hierarchy
     assert paper.use_metadata
     assert paper.scaled_steps
 
 
-def test_given_values_replace_those_of_the_preset() -> None:
-    found = resolve("paper", {"beta": 100, "dimension": None, "use_metadata": False, "filter_widths": [5, 2]})
-    assert (found.beta, found.dimension, found.use_metadata, found.filter_widths) == (100, 100, False, (5, 2))
-    assert resolve(None, {}) == resolve("default", {}) == PRESETS["default"] == Settings()
+def test_a_method_is_named_or_given() -> None:
+    assert resolve_method(None) == resolve_method("default") == resolve_method(None, "default") == Default()
+    assert (
+        resolve_method("paper")
+        == resolve_method(None, "paper")
+        == resolve_method("paper", "paper")
+        == Paper()
+    )
+    assert resolve_method(Paper(beta=3), "paper") == Paper(beta=3)
+    with pytest.raises(UsageError, match="no method 'papers'; known are default, paper"):
+        resolve_method("papers")
     with pytest.raises(UsageError, match="no preset 'papers'; known are default, paper"):
-        resolve("papers", {})
+        resolve_method(None, "papers")
+    with pytest.raises(UsageError, match="preset='paper' and method='default' are two methods"):
+        resolve_method("default", "paper")
 
 
-def test_every_hyperparameter_is_an_argument_of_the_estimator_that_defaults_to_the_preset() -> None:
-    arguments = inspect.signature(HiMeCat).parameters
-    for name in NAMES:
-        assert arguments[name].default is None
-        # ... and takes the value that the preset has.
-        value = getattr(Settings(), name)
+def test_given_values_replace_the_usual_ones() -> None:
+    found = with_values(Paper(), {"beta": 100, "use_metadata": False, "filter_widths": [5, 2]})
+    assert found == Paper(beta=100, use_metadata=False, filter_widths=(5, 2))
+    with pytest.raises(UsageError, match="'default' has no hyperparameter 'beta'; the method 'paper' has"):
+        with_values(Default(), {"beta": 100})
+    with pytest.raises(UsageError, match="'paper' has no hyperparameter 'bta'; did you mean 'beta'"):
+        with_values(Paper(), {"bta": 100})
+    with pytest.raises(
+        UsageError, match="'paper' has no hyperparameter 'qqq'; known are min_count, max_tokens"
+    ):
+        with_values(Paper(), {"qqq": 100})
+
+
+@pytest.mark.parametrize("kind", METHODS.values(), ids=METHODS)
+def test_every_default_is_in_its_range_and_in_its_plain_type(kind: type[Method]) -> None:
+    for name in hyperparameters(kind):
+        value = getattr(kind(), name)
         if value is not None:
-            assert check_value(name, value) == value
+            checked = check_value(name, value)
+            assert (checked, type(checked)) == (value, type(value))
+
+
+def test_the_default_method_in_the_paper_s_words_is_refused() -> None:
+    with pytest.raises(UsageError, match="is the default method: take method='default'"):
+        Paper(space="spectral", classifier="mixture")
+
+
+def test_a_method_is_a_value() -> None:
+    for method in (Default(topics=0), Paper(filter_widths=(1, 7), samples=5000, neighbours=None)):
+        loaded = json.loads(json.dumps(method.as_dict()))
+        assert type(method)(**loaded) == method
+        assert pickle.loads(pickle.dumps(method)) == deepcopy(method) == replace(method) == method
+        assert hash(type(method)(**loaded)) == hash(method)
+        with pytest.raises(FrozenInstanceError):
+            method.min_count = 3  # type: ignore[misc]
+    assert repr(Paper(filter_widths=(1, 7), beta=500)) == "Paper(filter_widths=(1, 7))"
+    assert Paper(filter_widths=(1, 7), beta=500).changed() == {"filter_widths": [1, 7]}
 
 
 @pytest.mark.parametrize(
@@ -86,6 +127,11 @@ def test_a_value_out_of_range_is_explained(name: str, value: Any, sentence: str)
     with pytest.raises(UsageError) as caught:
         check_value(name, value)
     assert str(caught.value) == sentence
+    for kind in METHODS.values():
+        if name in hyperparameters(kind):
+            with pytest.raises(UsageError) as caught:
+                kind(**{name: value})
+            assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(
@@ -106,9 +152,3 @@ def test_a_value_in_range_comes_in_its_plain_type(name: str, value: Any, plain: 
     found = check_value(name, value)
     assert found == plain
     assert type(found) is type(plain)
-
-
-def test_settings_pass_through_json() -> None:
-    settings = resolve(None, {"filter_widths": (1, 7), "samples": 5000})
-    loaded = json.loads(json.dumps(settings.as_dict()))
-    assert Settings(**{**loaded, "filter_widths": tuple(loaded["filter_widths"])}) == settings
