@@ -50,15 +50,17 @@ def calibration_error(confidence: npt.ArrayLike, correct: npt.ArrayLike, bins: i
     """
     if bins < 1:
         raise UsageError(f"bins must be at least 1, not {bins}.")
-    sure, right = _checked(confidence, correct)
-    outside = np.flatnonzero((sure < -_ROUNDING) | (sure > 1 + _ROUNDING))
+    confidence, correct = _checked(confidence, correct)
+    outside = np.flatnonzero((confidence < -_ROUNDING) | (confidence > 1 + _ROUNDING))
     if len(outside):
-        raise UsageError(f"confidence[{outside[0]}] is {sure[outside[0]]}: it must lie between 0 and 1.")
-    sure = np.clip(sure, 0.0, 1.0)
-    place = np.minimum((sure * bins).astype(np.int64), bins - 1)
+        raise UsageError(
+            f"confidence[{outside[0]}] is {confidence[outside[0]]}: it must lie between 0 and 1."
+        )
+    confidence = np.clip(confidence, 0.0, 1.0)
+    bin_of = np.minimum((confidence * bins).astype(np.int64), bins - 1)
     # The size of a bin cancels out: its weight times the distance of two means is the distance of two sums.
-    gaps = np.bincount(place, weights=sure - right, minlength=bins)
-    return float(np.abs(gaps).sum() / len(sure))
+    gaps = np.bincount(bin_of, weights=confidence - correct, minlength=bins)
+    return float(np.abs(gaps).sum() / len(confidence))
 
 
 def level_verdicts(
@@ -131,12 +133,12 @@ def level_calibration(
     [0.0, 0.25]
     """
     judged, right = level_verdicts(taxonomy, truth_nodes, assignments.nodes)
-    found = []
-    for level in range(taxonomy.depth):
-        rows = judged[:, level]
-        sure = assignments.confidence[rows, level]
-        found.append(calibration_error(sure, right[rows, level], bins) if len(sure) else float("nan"))
-    return found
+    return [
+        calibration_error(assignments.confidence[rows, level], right[rows, level], bins)
+        if rows.any()
+        else float("nan")
+        for level, rows in enumerate(judged.T)
+    ]
 
 
 def risk_coverage(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -194,23 +196,23 @@ def threshold_for_precision(
     return float(thresholds[enough[-1]]) if len(enough) else None
 
 
-def _by_threshold(sure: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _by_threshold(confidence: FloatArray, correct: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The distinct confidences, falling, with the documents placed from each on and the wrong ones of them."""
-    thresholds, group, sizes = np.unique(-sure, return_inverse=True, return_counts=True)
-    wrong = np.bincount(group, weights=~right, minlength=len(thresholds))
+    thresholds, group, sizes = np.unique(-confidence, return_inverse=True, return_counts=True)
+    wrong = np.bincount(group, weights=~correct, minlength=len(thresholds))
     return -thresholds, np.cumsum(sizes).astype(np.float64), np.cumsum(wrong)
 
 
 def _checked(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[FloatArray, BoolArray]:
-    sure, right = np.asarray(confidence, dtype=np.float64), np.asarray(correct)
-    if sure.ndim != 1 or sure.shape != right.shape:
+    values, right = np.asarray(confidence, dtype=np.float64), np.asarray(correct)
+    if values.ndim != 1 or values.shape != right.shape:
         raise UsageError(
             "confidence and correct must be two flat lists of the same length, not arrays of the shapes "
-            f"{sure.shape} and {right.shape}."
+            f"{values.shape} and {right.shape}."
         )
-    if not len(sure):
+    if not len(values):
         raise DataError("There is no document to judge the confidence by.")
-    if not np.isfinite(sure).all():
-        row = int(np.argmin(np.isfinite(sure)))
-        raise UsageError(f"confidence[{row}] is {sure[row]}: leave out documents that were not placed.")
-    return sure, right.astype(np.bool_)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise UsageError(f"confidence[{row}] is {values[row]}: leave out documents that were not placed.")
+    return values, right.astype(np.bool_)

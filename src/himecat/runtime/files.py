@@ -55,8 +55,8 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes, what: str =
 def atomic_file(path: str | os.PathLike[str], what: str = "The file") -> Iterator[TextIO]:
     r"""A text stream for a file of any length, which appears under its name when the block ends well.
 
-    A failure in the block, Ctrl-C among them, leaves the old file and no half-written one. Places that cannot
-    be written are told before the block starts.
+    A failure in the block, Ctrl-C among them, leaves the old file and no half-written one. A path that cannot
+    be written raises before the block starts.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _resolve_link(path: Path) -> Path:
     """The place a link leads to, so that the link stays; raises where a path cannot exist at all."""
     with suppress(FileNotFoundError):
         path.lstat()
-    # The parent of `.` and `..` is told by their real names only.
+    # `.` and `..` have no parent before they are resolved.
     return Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
 
 

@@ -79,7 +79,7 @@ def confidence_section(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
     """Both drawings with their tables, or a sentence where no truth is known.
 
     Documents whose known path ends at an inner category above the assigned one are left out: whether they are
-    right cannot be told.
+    right is not known.
     """
     assigned = placed.known & (placed.nodes > 0)
     judged, correct = level_verdicts(taxonomy, placed.truths[assigned], placed.nodes[assigned])
@@ -112,13 +112,13 @@ def confidence_section(taxonomy: Taxonomy, placed: PlacedDocuments) -> str:
 _RELIABILITY_TEXT = (
     "Is it as right as it is sure?",
     "Each dot is a group of documents of similar confidence, larger for more documents. On the dashed line "
-    "confidence can be taken at its word; above it the model is too modest, below it too sure.",
+    "confidence is calibrated; above it the model is underconfident, below it overconfident.",
 )
 _RISK_TEXT = (
     "How many errors come with more documents?",
     "Place only the most confident documents, from left (few) to right (all): the line is the share of wrong "
     "ones among those placed. The dashed line is the share that the confidences promise; where the line runs "
-    "above it, the model is too sure.",
+    "above it, the model is overconfident.",
 )
 
 

@@ -22,7 +22,7 @@ def documents_section(placed: PlacedDocuments, examples: int) -> str:
     highest = order[: min(examples, -(-len(order) // 2))]
     lowest = order[len(highest) :][::-1][:examples]
     parts = [
-        _group("Most confident", "The model is surest of these.", placed, highest),
+        _group("Most confident", "The documents of highest confidence.", placed, highest),
         _group("Least confident", "The first places to look for doubtful documents.", placed, lowest),
     ]
     if placed.known.any():
