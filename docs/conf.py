@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,6 @@ autodoc_typehints_format = "short"
 maximum_signature_line_length = 90
 napoleon_google_docstring = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"himecat {release}"
@@ -58,8 +58,18 @@ copybutton_prompt_is_regexp = True
 
 
 def setup(app: Sphinx) -> None:
-    """Have the pages begin with their files."""
+    """Have the pages begin with their files, and the attributes of dataclasses shown as parameters."""
     app.connect("source-read", begin_with_file)
+    # Before napoleon, which reads several names before one type among parameters only.
+    app.connect("autodoc-process-docstring", attributes_as_parameters, priority=400)
+
+
+def attributes_as_parameters(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
+    """Call the attributes of a dataclass its parameters, which they are."""
+    if is_dataclass(thing):
+        lines[:] = ["Parameters" if line == "Attributes" else line for line in lines]
 
 
 def begin_with_file(app: Sphinx, docname: str, source: list[str]) -> None:

@@ -14,7 +14,9 @@ def run(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Run all cells in a new kernel; an error ends it. Times and machines are not kept."""
     for cell in notebook.cells:
         cell.metadata.clear()
-    client = NotebookClient(notebook, timeout=300, kernel_name="python3", record_timing=False, coalesce_streams=True)
+    client = NotebookClient(
+        notebook, timeout=300, kernel_name="python3", record_timing=False, coalesce_streams=True
+    )
     ran = client.execute()
     ran.metadata.language_info = {"name": "python"}
     return ran
