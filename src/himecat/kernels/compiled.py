@@ -163,7 +163,8 @@ def _mark_used(folder: Path) -> None:
 
 def _log_failures(dispatcher: Any) -> None:
     """Compile anew where cached code is damaged, and go on where it cannot be cached; both are logged."""
-    cache, name = dispatcher._cache, dispatcher.__qualname__
+    # numba has no public name for the cache of one function.
+    cache, name = dispatcher._cache, dispatcher.__qualname__  # noqa: SLF001
     load, save = cache.load_overload, cache.save_overload
 
     def load_or_none(*arguments: Any) -> Any:

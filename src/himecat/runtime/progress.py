@@ -65,11 +65,13 @@ class Stage:
             if self._open:
                 self._display.advanced(self)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Show the stage; called by `Progress.stage`."""
         with self._lock:
             self._display.began(self)
 
-    def _end(self, finished: bool) -> None:
+    def end(self, finished: bool) -> None:
+        """Show that it is over; what comes later from other threads is not shown."""
         with self._lock:
             self._open = False
             self._display.ended(self, finished)
@@ -121,11 +123,11 @@ class Progress:
         stage = Stage(title, total, self._display)
         finished = False
         try:
-            stage._begin()
+            stage.begin()
             yield stage
             finished = True
         finally:
-            stage._end(finished)
+            stage.end(finished)
 
     def say(self, sentence: str) -> None:
         """Show a line of text, above the bars where there are any.
