@@ -148,11 +148,11 @@ def test_a_model_of_ngrams_places_unlabelled_documents_and_is_the_same_when_load
         ("ทางจักรยาน", "ทางจั งจัก จักร กรยา รยาน"),
         ("ｶﾅ Café ２０", "カナ café 20"),
         ("ភាសាខ្មែរ", "ភាសាខ្មែ សាខ្មែរ"),
+        ("น้ำ", "น้ำ"),
     ],
 )
 def test_words_of_mixed_scripts(text: str, words: str) -> None:
-    expected = [unicodedata.normalize("NFKC", word) for word in words.split()]
-    assert CharacterNgrams().words(text) == expected
+    assert CharacterNgrams().words(text) == words.split()
 
 
 @given(st.text())

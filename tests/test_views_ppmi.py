@@ -14,7 +14,6 @@ from himecat.input.corpus import Ragged
 from himecat.runtime import sparse as products
 from himecat.runtime.threads import one_blas_thread, run_parallel
 from himecat.views import ppmi
-from himecat.views.matrices import term_counts
 from himecat.views.ppmi import WordVectors, learn_words
 from himecat.views.topics import learn_topics
 
@@ -151,7 +150,7 @@ def test_the_arrays_of_the_corpus_are_left_alone() -> None:
     after = [array for ragged in (tokens, others) for array in (ragged.values, ragged.offsets)]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
-    counts = term_counts(tokens, 4)
+    counts = tokens.counts(4)
     assert counts[0].toarray().tolist() == [[1.0, 1.0, 0.0, 2.0]]
 
 
@@ -294,7 +293,7 @@ def test_frequent_words_that_are_all_alike_leave_rare_words_their_size(
 
 
 def weighted(documents: list[list[int]], n_words: int = N_WORDS) -> Any:
-    rows = term_counts(Ragged.from_lists(documents), n_words).toarray()
+    rows = Ragged.from_lists(documents).counts(n_words).toarray()
     return csr_matrix(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
@@ -339,7 +338,7 @@ def test_the_seed_decides_about_topics() -> None:
 def test_corpora_too_small_for_the_topics_asked_for(
     documents: list[list[int]], n_words: int, topics: int
 ) -> None:
-    rows = csr_matrix(term_counts(Ragged.from_lists(documents), n_words), dtype=np.float32)
+    rows = csr_matrix(Ragged.from_lists(documents).counts(n_words), dtype=np.float32)
     found = learn_topics(rows, 100)
     assert found.shape == (n_words, topics)
     assert np.isfinite(found).all()

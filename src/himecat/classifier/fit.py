@@ -23,7 +23,7 @@ from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
 from himecat.views.base import State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
-from himecat.views.matrices import FloatArray, check_shapes, term_counts, unit
+from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
 from himecat.views.space import JointSpace
 from himecat.views.topics import TopicsView
@@ -278,7 +278,7 @@ def _spectral_space(
     values = {}
     for kind in views["metadata"].types:
         column = corpus.metadata[kind]
-        carried = term_counts(column.values, len(column.vocabulary))
+        carried = column.values.counts(len(column.vocabulary))
         values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
     return JointSpace(
         taxonomy=taxonomy,

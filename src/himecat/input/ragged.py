@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,24 @@ class Ragged:
         offsets = np.zeros_like(self.offsets)
         np.cumsum(np.minimum(lengths, longest), out=offsets[1:])
         return Ragged(self.values[position < longest], offsets)
+
+    def counts(self, n_columns: int, *, binary: bool = False, dtype: npt.DTypeLike = np.float32) -> Any:
+        """How often each value occurs in each row, as a sparse matrix; `binary`: 1 where it occurs.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[1, 1], []]).counts(2).toarray().tolist()
+        [[0.0, 2.0], [0.0, 0.0]]
+        """
+        from scipy.sparse import csr_matrix
+
+        ones: npt.NDArray[Any] = np.ones(len(self.values), dtype=dtype)
+        # A copy: adding up duplicates reorders the indices, and these are the rows' own.
+        found = csr_matrix((ones, self.values, self.offsets), shape=(len(self), n_columns), copy=True)
+        found.sum_duplicates()
+        if binary:
+            found.data[:] = 1.0
+        return found
 
     def sums_of(self, vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """For every row, the sum of the vectors that its values name.

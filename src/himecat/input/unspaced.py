@@ -23,7 +23,7 @@ _LETTERS = re.compile(r"[^\W\d_]")
 # A word of Chinese or Japanese has about two characters, one of the others about three syllables.
 _EAST_ASIAN_SIZE, _SYLLABLES = 2, 3
 _UNSPACED_FROM = 0.3
-_SHORTEST_SAMPLE = 200
+_SHORTEST_SAMPLE = 100
 
 
 @cache
@@ -116,7 +116,8 @@ class DictionaryWords:
 def _with_runs_split(text: str, split: Callable[[str, str], list[str]]) -> list[str]:
     if text.isascii():
         return tokenize(text)
-    text = cleaned(text)
+    # The compatibility form takes the vowel AM of Thai and Lao apart, which dictionaries do not.
+    text = cleaned(text).replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
     words: list[str] = []
     # Every second part is a run of one script without spaces.
     for number, part in enumerate(_RUN.split(text)):

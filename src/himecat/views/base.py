@@ -18,7 +18,7 @@ from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.matrices import FloatArray, inverse_frequency, term_counts, with_entries
+from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
 
 State = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 Made = TypeVar("Made")
@@ -56,7 +56,7 @@ class Batch:
     @cached_property
     def counts(self) -> Any:
         """Documents x words as a sparse matrix of counts."""
-        return term_counts(self.corpus.tokens, len(self.corpus.words))
+        return self.corpus.tokens.counts(len(self.corpus.words))
 
     @cached_property
     def frequencies(self) -> Any:

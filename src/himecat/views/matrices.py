@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from himecat.input.corpus import Ragged
 from himecat.runtime.sparse import is_large, product
 
 FloatArray = npt.NDArray[np.float32]
@@ -51,23 +50,6 @@ def inverse_frequency(documents: npt.NDArray[np.floating], n_documents: int) -> 
     [2.6..., 1.0]
     """
     return np.asarray(np.log((1.0 + n_documents) / (1.0 + documents)) + 1.0, dtype=np.float32)
-
-
-def term_counts(rows: Ragged, n_terms: int, *, binary: bool = False) -> Any:
-    """Documents x terms as a sparse matrix of counts; `binary`: 1 for each term of a document.
-
-    Examples
-    --------
-    >>> term_counts(Ragged.from_lists([[1, 1], []]), 2).toarray().tolist()
-    [[0.0, 2.0], [0.0, 0.0]]
-    """
-    ones = np.ones(len(rows.values), dtype=np.float32)
-    # A copy: adding up duplicates reorders the indices, and these are the corpus's own.
-    found = csr_matrix((ones, rows.values, rows.offsets), shape=(len(rows), n_terms), copy=True)
-    found.sum_duplicates()
-    if binary:
-        found.data[:] = 1.0
-    return found
 
 
 def with_entries(matrix: Any, data: npt.NDArray[np.floating]) -> Any:

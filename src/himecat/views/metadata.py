@@ -23,7 +23,6 @@ from himecat.views.matrices import (
     check_shapes,
     inverse_frequency,
     side_by_side,
-    term_counts,
     tf_idf,
 )
 
@@ -73,7 +72,7 @@ class ValueStatistics:
 
     def incidence(self, values: Ragged) -> Any:
         """Documents x shared values as a sparse matrix."""
-        return term_counts(values.renumbered(self.rows.astype(np.int32)), len(self.sums), binary=True)
+        return values.renumbered(self.rows.astype(np.int32)).counts(len(self.sums), binary=True)
 
     def predict(self, carried: Any, own: FloatArray | None = None) -> FloatArray:
         """Best linear prediction of documents' directions from their values; the shorter, the less they say.
@@ -235,7 +234,7 @@ def learn_statistics(
     found: dict[str, ValueStatistics] = {}
     expected, informative = [], []
     for kind, (values, n_values) in columns.items():
-        carried = term_counts(values, n_values, binary=True)
+        carried = values.counts(n_values, binary=True)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
         counts = counts[shared]
@@ -303,7 +302,7 @@ def informative_types(columns: Columns, features: Any) -> list[str]:
     spread = float(cosines.multiply(cosines).sum()) / (size * (size - 1.0))
     found = []
     for kind, (values, n_values) in columns.items():
-        carried = term_counts(values, n_values, binary=True)
+        carried = values.counts(n_values, binary=True)
         counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
         shared = np.flatnonzero(counts > 1)
         sums = carried[:, shared].T.tocsr() @ features

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, diags, hstack, vstack
 from himecat.input.corpus import Ragged
 from himecat.runtime.sparse import is_large, product, truncated_svd
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.matrices import FloatArray, term_counts
+from himecat.views.matrices import FloatArray
 
 # Counts of contexts are raised to this power, as those of negative samples are.
 _CONTEXT_POWER = 0.75
@@ -77,7 +77,7 @@ def learn_words(
     >>> bool(cosines[0, 1] > 0.9 and cosines[0, 4] < 0.5)
     True
     """
-    present = term_counts(tokens, n_words, binary=True)
+    present = tokens.counts(n_words, binary=True)
     frequency = np.asarray(present.sum(axis=0)).ravel()
     sizes = np.asarray(present.sum(axis=1)).ravel()
     # A long document has many pairs of words: it counts by the root of its length.
@@ -85,7 +85,7 @@ def learn_words(
     frequent = np.sort(np.argsort(-frequency, kind="stable")[:contexts])
     parts = [words[:, frequent]]
     for rows, n_values in others:
-        values = term_counts(rows, n_values, binary=True)
+        values = rows.counts(n_values, binary=True)
         often = np.flatnonzero(np.asarray(values.sum(axis=0)).ravel() >= _RAREST_CONTEXT)
         parts.append(values[:, often])
     context = hstack(parts).tocsr().astype(np.float32)

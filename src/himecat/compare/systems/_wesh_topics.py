@@ -48,13 +48,10 @@ def keywords_of_leaves(
     >>> {leaf: words.tolist() for leaf, words in found.items()}
     {5: [0], 6: [2]}
     """
-    from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer
 
     labelled = documents.take(rows)
-    ones = np.ones(len(labelled.values))
-    counts = csr_matrix((ones, labelled.values, labelled.offsets), shape=(len(labelled), len(names)))
-    counts.sum_duplicates()
+    counts = labelled.counts(len(names), dtype=np.float64)
     distinct = np.unique(leaves)
     share = np.bincount(counts.indices, minlength=len(names)) / len(labelled)
     usable = share <= max(_COMMON_SHARE, 1.0 / len(distinct))

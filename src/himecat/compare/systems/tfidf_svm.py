@@ -96,15 +96,11 @@ def token_counts(corpus: Corpus) -> Any:
     """
     from scipy.sparse import hstack
 
-    words = _occurrences(corpus.tokens, len(corpus.words)) @ _parts_of_words(corpus.words.names)
-    values = [_occurrences(column.values, len(column.vocabulary)) for column in corpus.metadata.values()]
+    words = corpus.tokens.counts(len(corpus.words), dtype=np.float64) @ _parts_of_words(corpus.words.names)
+    values = [
+        column.values.counts(len(column.vocabulary), dtype=np.float64) for column in corpus.metadata.values()
+    ]
     return hstack([words, *values], format="csr")
-
-
-def _occurrences(rows: Ragged, width: int) -> Any:
-    from scipy.sparse import csr_matrix
-
-    return csr_matrix((np.ones(len(rows.values)), rows.values, rows.offsets), shape=(len(rows), width))
 
 
 def _parts_of_words(names: tuple[str, ...]) -> Any:
@@ -113,4 +109,4 @@ def _parts_of_words(names: tuple[str, ...]) -> Any:
     parts = Ragged.from_lists(
         [[number.setdefault(part, len(number)) for part in _WORD.findall(name)] for name in names]
     )
-    return _occurrences(parts, len(number))
+    return parts.counts(len(number), dtype=np.float64)
