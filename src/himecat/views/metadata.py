@@ -34,6 +34,7 @@ _SAMPLED = 1000
 _SIGNIFICANT = 3.0
 
 Columns = Mapping[str, tuple[Ragged, int]]
+_ARRAYS = ("rows", "correlation", "counts", "sums", "idf")
 
 
 @dataclass(frozen=True)
@@ -180,8 +181,7 @@ class MetadataView(View):
         """The weights, and the statistics of each type."""
         arrays = {}
         for kind, one in self.types.items():
-            for name in ("correlation", "counts", "sums", "idf", "rows"):
-                arrays[f"{kind}/{name}"] = getattr(one, name)
+            arrays.update({f"{kind}/{name}": getattr(one, name) for name in _ARRAYS})
         return {"weights": self.weights}, arrays
 
     @classmethod
@@ -189,17 +189,10 @@ class MetadataView(View):
         """The learned view again."""
         types = {}
         for kind, weight in settings["weights"].items():
-            parts = {
-                name: arrays[f"{kind}/{name}"] for name in ("correlation", "counts", "sums", "idf", "rows")
-            }
+            parts = {name: arrays[f"{kind}/{name}"] for name in _ARRAYS}
             shared = (int((parts["rows"] >= 0).sum()),)
-            check_shapes(
-                {
-                    f"metadata/{kind}/{name}": (part, shared + part.shape[1:])
-                    for name, part in parts.items()
-                    if name != "rows"
-                }
-            )
+            for name in _ARRAYS[1:]:
+                check_shapes({f"metadata/{kind}/{name}": (parts[name], shared + parts[name].shape[1:])})
             types[kind] = ValueStatistics(float(weight), **parts)
         return cls(kinds=tuple(types), types=types)
 
@@ -234,13 +227,9 @@ def learn_statistics(
     found: dict[str, ValueStatistics] = {}
     expected, informative = [], []
     for kind, (values, n_values) in columns.items():
-        carried = values.counts(n_values, binary=True)
-        counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
-        shared = np.flatnonzero(counts > 1)
-        counts = counts[shared]
+        carried, counts, shared = _shared(values, n_values)
         rows = np.full(n_values, -1, dtype=np.int64)
         rows[shared] = np.arange(len(shared))
-        carried = carried[:, shared]
         sums = np.asarray(carried.T @ directions, dtype=np.float32)
         idf = inverse_frequency(counts, len(directions))
         found[kind] = ValueStatistics(1.0, _correlation(sums, counts), counts, sums, idf, rows)
@@ -256,6 +245,14 @@ def learn_statistics(
         found[kind] = replace(found[kind], weight=weight)
         total += np.float32(weight) * part
     return found, total
+
+
+def _shared(values: Ragged, n_values: int) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+    """Documents x values that at least two documents have, the number of these documents, and the values."""
+    carried = values.counts(n_values, binary=True)
+    counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
+    shared = np.flatnonzero(counts > 1)
+    return carried[:, shared], counts[shared], shared
 
 
 def _correlation(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -302,12 +299,10 @@ def informative_types(columns: Columns, features: Any) -> list[str]:
     spread = float(cosines.multiply(cosines).sum()) / (size * (size - 1.0))
     found = []
     for kind, (values, n_values) in columns.items():
-        carried = values.counts(n_values, binary=True)
-        counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
-        shared = np.flatnonzero(counts > 1)
-        sums = carried[:, shared].T.tocsr() @ features
+        carried, counts, _ = _shared(values, n_values)
+        sums = carried.T.tocsr() @ features
         squares = np.asarray(sums.multiply(sums).sum(axis=1), dtype=np.float64).ravel()
-        if _exceeds_chance(squares, counts[shared], mean, spread):
+        if _exceeds_chance(squares, counts, mean, spread):
             found.append(kind)
     return found
 
