@@ -17,9 +17,11 @@ _HOMES = {
     "Paper": "himecat.methods",
     "Supervision": "himecat.input.corpus",
     "Taxonomy": "himecat.input.taxonomy.tree",
+    "View": "himecat.views.base",
     "read_corpus": "himecat.input.builder",
     "read_taxonomy": "himecat.input.taxonomy.readers",
     "register_tokenizer": "himecat.input.tokenizer",
+    "register_view": "himecat.views.base",
     "score": "himecat.evaluation.metrics",
 }
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from himecat.input.tokenizer import register_tokenizer as register_tokenizer
     from himecat.methods import Default as Default
     from himecat.methods import Paper as Paper
+    from himecat.views.base import View as View
+    from himecat.views.base import register_view as register_view
     from himecat.views.space import JointSpace as JointSpace
 
 

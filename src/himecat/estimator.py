@@ -37,9 +37,10 @@ from himecat.methods import (
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.sklearn_compat import Estimator
-from himecat.views.encoder_cache import EncoderReader
+from himecat.views.base import View
+from himecat.views.encoder import EncoderView
 from himecat.views.space import JointSpace
-from himecat.views.text_encoder import TextEncoder, open_encoder
+from himecat.views.text_encoder import open_encoder
 
 _NESTED = "method__"
 
@@ -61,6 +62,8 @@ class HiMeCat(Estimator):
     encoder : str or path, optional
         A sentence encoder used as one more view of each document: a local folder, an installed package that
         carries a model, or a model's name. Needs `himecat[encoder]`.
+    views : sequence of View
+        Views of one's own beside words, topics, metadata and encoder; see docs/views.md.
     tokenizer : str or Tokenizer
         What splits texts into words: `unicode` for scripts with spaces, `ngrams` or `dictionary` (needs
         `himecat[dictionary]`) for those without, `subwords` for pieces of words, or an object of your own.
@@ -92,7 +95,7 @@ class HiMeCat(Estimator):
         The vectors of labels, words, metadata values and training documents.
     classes_ : list of tuple of str
         The leaf paths, in the order of the columns of `predict_proba`.
-    classifier_ : FusedClassifier or TopDownClassifier
+    classifier_ : DefaultClassifier or TopDownClassifier
         What places the documents.
     method_ : Default or Paper
         The method that was used, with all its hyperparameters.
@@ -120,6 +123,7 @@ class HiMeCat(Estimator):
         ignore_metadata: Collection[str] = (),
         keywords: Any = None,
         encoder: str | os.PathLike[str] | None = None,
+        views: Sequence[View] = (),
         tokenizer: str | Tokenizer = "unicode",
         text: str | Sequence[str] = "text",
         label_field: str = "labels",
@@ -138,6 +142,7 @@ class HiMeCat(Estimator):
         self.ignore_metadata = ignore_metadata
         self.keywords = keywords
         self.encoder = encoder
+        self.views = views
         self.tokenizer = tokenizer
         self.text = text
         self.label_field = label_field
@@ -205,13 +210,13 @@ class HiMeCat(Estimator):
         """
         method = resolve_method(self.method, self.preset)
         options = self._input_options(method)
-        encoder = self._encoder()
+        views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
-        material = reading.read_material(X, y, readers=self.readers(encoder), progress=shown, **options)
+        material = reading.read_material(X, y, readers=self.readers(views), progress=shown, **options)
         fitted = training.train(
             material,
             old_settings(method),
-            encoder=encoder,
+            views=views,
             ignore_metadata=tuple(self.ignore_metadata),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
@@ -254,7 +259,12 @@ class HiMeCat(Estimator):
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
         settings = old_settings(method)
-        training.check_method(settings, keywords=self.keywords is not None, encoder=self.encoder is not None)
+        training.check_method(
+            settings,
+            keywords=self.keywords is not None,
+            encoder=self.encoder is not None,
+            views=bool(self.views),
+        )
         return {
             "taxonomy": self.taxonomy,
             "fields": self._fields(),
@@ -274,13 +284,16 @@ class HiMeCat(Estimator):
         self.taxonomy_ = space.taxonomy
         self.classes_ = [space.taxonomy.path(leaf) for leaf in space.taxonomy.leaves]
 
-    def _encoder(self) -> TextEncoder | None:
-        return None if self.encoder is None else open_encoder(self.encoder, threads=self.threads)
+    def _views(self) -> list[View]:
+        """The views beside those of the method: the encoder's, and those of one's own."""
+        if self.encoder is None:
+            return list(self.views)
+        return [EncoderView(open_encoder(self.encoder, threads=self.threads)), *self.views]
 
-    def readers(self, encoder: TextEncoder | None = None) -> list[ColumnReader]:
-        """What has to be computed from documents while they are read: the encoder's vectors, if there is one."""
-        encoder = encoder or self._encoder()
-        return [] if encoder is None else [EncoderReader(encoder)]
+    def readers(self, views: Sequence[View] | None = None) -> list[ColumnReader]:
+        """What has to be computed from documents while they are read, such as the encoder's vectors."""
+        chosen = self._views() if views is None else views
+        return [view.reader for view in chosen if view.reader is not None]
 
     def _fields(self) -> Fields:
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)

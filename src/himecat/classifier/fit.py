@@ -21,7 +21,7 @@ from himecat.input.validate import Material
 from himecat.methods import Default
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
-from himecat.views.base import State, View
+from himecat.views.base import BUILT_IN, State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
@@ -62,6 +62,11 @@ class DefaultClassifier:
         """How much each word counts."""
         found: FloatArray = self.views["words"].weights
         return found
+
+    @property
+    def own_views(self) -> list[View]:
+        """The views that are not built in."""
+        return [view for view in self.views.views if view.name not in BUILT_IN]
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +19,8 @@ from himecat.paper.sampled_space import Trained, count_steps, learn_vectors, spa
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
 from himecat.runtime.progress import Progress
-from himecat.views.encoder import EncoderView
+from himecat.views.base import View
 from himecat.views.space import JointSpace
-from himecat.views.text_encoder import TextEncoder
 
 # Streams of randomness, one per room.
 _SPACE, _SYNTHESIS, _CLASSIFIER = 1, 2, 3
@@ -38,7 +37,7 @@ class Fitted:
     history: list[Round]
 
 
-def check_method(settings: Settings, *, keywords: bool, encoder: bool) -> None:
+def check_method(settings: Settings, *, keywords: bool, encoder: bool, views: bool = False) -> None:
     """Say before any work what the chosen classifier lacks or cannot use.
 
     Examples
@@ -52,7 +51,11 @@ def check_method(settings: Settings, *, keywords: bool, encoder: bool) -> None:
     if settings.classifier == MIXTURE:
         return
     classifier_class(settings.classifier)
-    for given, what in ((keywords, "keywords: leave them out"), (encoder, "an encoder: leave it out")):
+    for given, what in (
+        (keywords, "keywords: leave them out"),
+        (encoder, "an encoder: leave it out"),
+        (views, "views: leave them out"),
+    ):
         if given:
             raise UsageError(
                 f"The classifier {settings.classifier!r} cannot use {what}, or take the default classifier."
@@ -63,7 +66,7 @@ def train(
     material: Material,
     settings: Settings,
     *,
-    encoder: TextEncoder | None = None,
+    views: Sequence[View] = (),
     ignore_metadata: Collection[str],
     seed: int,
     threads: int,
@@ -82,7 +85,7 @@ def train(
     fitted = fit_default(
         material,
         method if make is None else replace(method, self_training=0, calibrate=False),
-        views=() if encoder is None else (EncoderView(encoder),),
+        views=views,
         ignore_metadata=ignore_metadata,
         seed=seed,
         threads=threads,

@@ -25,6 +25,7 @@ from himecat.model_folder.writer import write_model
 from himecat.paper.flat_classifier import FlatClassifier
 from himecat.paper.registry import BUILT_IN, classifier_class, restore_classifier
 from himecat.paper.topdown import TopDownClassifier
+from himecat.views.base import view_class
 from himecat.views.space import JointSpace
 
 if TYPE_CHECKING:
@@ -145,6 +146,13 @@ def _check_known(document: dict[str, Any], folder: str | os.PathLike[str]) -> No
                 f"{shown} needs the classifier {name!r}: register it with "
                 "himecat.paper.registry.register_classifier before loading."
             ) from None
+    for name in document.get("fused", {}).get("views", {}):
+        try:
+            view_class(name)
+        except UsageError:
+            raise ModelFolderError(
+                f"{shown} needs the view {name!r}: register its class with himecat.register_view before loading."
+            ) from None
 
 
 def _tokenizer(document: dict[str, Any]) -> Tokenizer:
@@ -176,7 +184,9 @@ def _rebuild(kind: type[HiMeCat], document: dict[str, Any], arrays: dict[str, np
         settings = document["fused"]
         if "trust" in settings:
             settings, own = upgrade_state(len(space.words), settings, own)
-        model._take(space, DefaultClassifier.from_state(space, settings, own), history)
+        classifier = DefaultClassifier.from_state(space, settings, own)
+        model.views = classifier.own_views
+        model._take(space, classifier, history)
         return model
     classifiers = {
         int(one["node"]): restore_classifier(

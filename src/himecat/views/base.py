@@ -6,6 +6,7 @@ anything else that can be written as one row of numbers per document. docs/views
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
@@ -176,6 +177,7 @@ class View(Protocol):
         ...
 
 
+BUILT_IN = ("words", "topics", "metadata", "encoder")
 _registered: dict[str, type[View]] = {}
 
 Kind = TypeVar("Kind", bound=type[View])
@@ -213,9 +215,9 @@ def view_class(name: str) -> type[View]:
     ...
     himecat.errors.UsageError: There is no view 'smells': register its class with himecat.register_view first.
     """
-    try:
-        return _registered[name]
-    except KeyError:
-        raise UsageError(
-            f"There is no view {name!r}: register its class with himecat.register_view first."
-        ) from None
+    if name in BUILT_IN:
+        # The module of a built-in view registers it.
+        importlib.import_module(f"himecat.views.{name}")
+    if name not in _registered:
+        raise UsageError(f"There is no view {name!r}: register its class with himecat.register_view first.")
+    return _registered[name]

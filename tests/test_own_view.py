@@ -1,0 +1,116 @@
+"""A view from outside the package: docs/views.md, run as it stands, and what happens around it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from himecat import Default, HiMeCat, Paper, View
+from himecat.errors import HimecatError
+from himecat.views import base
+
+PAGE = (Path(__file__).parents[1] / "docs" / "views.md").read_text()
+CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The names that the page's code defines."""
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("page"))
+        for block in CODE:
+            exec(block, names)
+        names["folder"] = Path("model").resolve()
+    return names
+
+
+def test_it_takes_less_than_30_lines() -> None:
+    assert CODE[0].strip().count("\n") < 30
+
+
+def test_it_decides_where_texts_cannot(page: dict[str, Any]) -> None:
+    documents, labels = page["documents"], page["labels"]
+    truth = [("cats",) if n % 2 else ("dogs",) for n in range(40)]
+    assert page["model"].predict(documents) == truth
+    without = HiMeCat(method=Default(min_count=1)).fit(documents, labels).predict(documents)
+    assert np.mean([found == right for found, right in zip(without[20:], truth[20:], strict=True)]) < 0.8
+
+
+def test_it_is_kept_with_the_model(page: dict[str, Any]) -> None:
+    again = HiMeCat.load(page["folder"])
+    documents = page["documents"]
+    expected = page["model"].predict_proba(documents)
+    assert again.predict_proba(documents).tobytes() == expected.tobytes()
+    # A document that is not in the table is placed by its words alone.
+    assert again.predict_proba([{"id": "new", "text": "report"}]).shape == (1, 2)
+    # Loaded, it can be fitted again.
+    assert again.fit(documents, page["labels"]).predict_proba(documents).tobytes() == expected.tobytes()
+
+
+def test_a_model_needs_its_class(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(base._registered, "table")
+    with pytest.raises(
+        HimecatError, match=r"needs the view 'table': register its class with himecat\.register_view"
+    ):
+        HiMeCat.load(page["folder"])
+
+
+def test_the_weight_is_kept(page: dict[str, Any], tmp_path: Path) -> None:
+    documents, labels = page["documents"], page["labels"]
+    table = page["VectorTable"]([one["id"] for one in documents], page["vectors"], weight=0.25)
+    model = HiMeCat(views=[table], method=Default(min_count=1)).fit(documents, labels)
+    assert model.classifier_.views.weights["table"] == 0.25
+    model.save(tmp_path / "model")
+    found = HiMeCat.load(tmp_path / "model").predict_proba(documents)
+    assert found.tobytes() == model.predict_proba(documents).tobytes()
+    assert found.tobytes() != page["model"].predict_proba(documents).tobytes()
+
+
+def test_a_view_of_a_raw_field(page: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    documents = [
+        {"id": str(n), "text": "a photo", "image": (rng.random((4, 3)) * [1, n % 2, 1 - n % 2]).tolist()}
+        for n in range(40)
+    ]
+    labels = ["green" if n % 2 else "blue" for n in range(20)] + [None] * 20
+    model = HiMeCat(views=[page["Brightness"]()], method=Default(min_count=1)).fit(documents, labels)
+    assert model.predict(documents[20:]) == [("green",) if n % 2 else ("blue",) for n in range(20, 40)]
+    model.save(tmp_path / "model")
+    again = HiMeCat.load(tmp_path / "model")
+    assert again.predict_proba(documents).tobytes() == model.predict_proba(documents).tobytes()
+
+
+class Neighbours(View):
+    """Draws every document towards the one before it."""
+
+    name = "neighbours"
+    smooths = True
+
+    def see(self, batch: base.Batch) -> Any:
+        assert batch.directions is not None
+        return 0.5 * np.roll(batch.directions, 1, axis=0)
+
+
+def test_a_view_that_smooths(page: dict[str, Any]) -> None:
+    documents, labels = page["documents"], page["labels"]
+    model = HiMeCat(views=[Neighbours()], method=Default(min_count=1)).fit(documents, labels)
+    seen = model.classifier_.views.see(model.encode(documents))
+    assert np.abs(seen.smoothed - seen.text).max() > 0.01
+
+
+def test_a_view_has_a_name_of_its_own(page: dict[str, Any]) -> None:
+    class Words(Neighbours):
+        name = "words"
+
+    with pytest.raises(HimecatError, match="two views of the name 'words'"):
+        HiMeCat(views=[Words()], method=Default(min_count=1)).fit(page["documents"], page["labels"])
+
+
+def test_the_papers_classifiers_cannot_use_views(page: dict[str, Any]) -> None:
+    with pytest.raises(HimecatError, match="cannot use views: leave them out"):
+        HiMeCat(views=[Neighbours()], method=Paper()).fit(page["documents"], page["labels"])
