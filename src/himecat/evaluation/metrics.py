@@ -17,7 +17,7 @@ Conventions where the definitions leave a choice:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -161,12 +161,7 @@ class Scores:
                     "category": tree.title(node),
                     "path": list(tree.path(node)),
                     "leaf": tree.is_leaf(node),
-                    "precision": float(each.precision[node]),
-                    "recall": float(each.recall[node]),
-                    "f1": float(each.f1[node]),
-                    "support": int(each.support[node]),
-                    "predicted": int(each.predicted[node]),
-                    "correct": int(each.correct[node]),
+                    **{field.name: getattr(each, field.name)[node].item() for field in fields(each)},
                 }
                 for node in range(1, len(tree))
             ],

@@ -69,20 +69,26 @@ def _cells(taxonomy: Taxonomy, placed: PlacedDocuments, scores: Scores | None, n
         share = assigned / max(1, len(placed))
         confidence = percent(float(placed.mean_confidence[node])) if assigned else "–"
         return f'{cells}<span class="f1">{bar(share)}{percent(share)}</span>{_cell("confidence", confidence)}'
-    each = scores.per_category
-    f1 = f"{each.f1[node]:.2f}" if _is_scored(scores, node) else "–"
-    cells += f'<span class="f1" data-label="F1">{bar(float(each.f1[node]))}{f1}</span>'
-    cells += _cell("precision", f"{each.precision[node]:.2f}" if each.predicted[node] else "–")
-    cells += _cell("recall", f"{each.recall[node]:.2f}" if each.support[node] else "–")
-    return cells + _cell("support", count(int(each.support[node])))
+    numbers = _category_scores(scores, node)
+    precision, recall, f1 = ("–" if value is None else f"{value:.2f}" for value in numbers)
+    cells += f'<span class="f1" data-label="F1">{bar(numbers[2] or 0.0)}{f1}</span>'
+    cells += _cell("precision", precision) + _cell("recall", recall)
+    return cells + _cell("support", count(int(scores.per_category.support[node])))
 
 
 def _cell(label: str, text: str) -> str:
     return f'<span class="n" data-label="{label}">{text}</span>'
 
 
-def _is_scored(scores: Scores, node: int) -> bool:
-    return bool(scores.per_category.support[node] or scores.per_category.predicted[node])
+def _category_scores(scores: Scores, node: int) -> tuple[float | None, float | None, float | None]:
+    """Precision, recall and F1 of a category; None where there is nothing to divide by."""
+    each = scores.per_category
+    support, predicted = each.support[node], each.predicted[node]
+    return (
+        float(each.precision[node]) if predicted else None,
+        float(each.recall[node]) if support else None,
+        float(each.f1[node]) if support or predicted else None,
+    )
 
 
 def category_section(taxonomy: Taxonomy, placed: PlacedDocuments, scores: Scores | None) -> str:
@@ -105,13 +111,10 @@ def category_section(taxonomy: Taxonomy, placed: PlacedDocuments, scores: Scores
         mean = float(placed.mean_confidence[node])
         cells += _number(mean, percent(mean)) if assigned else _NO_NUMBER
         if scores:
-            each = scores.per_category
-            support, correct = int(each.support[node]), int(each.correct[node])
-            precision, recall, f1 = (float(x[node]) for x in (each.precision, each.recall, each.f1))
-            cells += _number(support, count(support)) + _number(correct, count(correct))
-            cells += _number(precision, f"{precision:.3f}") if each.predicted[node] else _NO_NUMBER
-            cells += _number(recall, f"{recall:.3f}") if support else _NO_NUMBER
-            cells += _number(f1, f"{f1:.3f}") if _is_scored(scores, node) else _NO_NUMBER
+            for number in (scores.per_category.support, scores.per_category.correct):
+                cells += _number(int(number[node]), count(int(number[node])))
+            for value in _category_scores(scores, node):
+                cells += _NO_NUMBER if value is None else _number(value, f"{value:.3f}")
         rows.append(f"<tr>{cells}</tr>")
     hint = "Click a heading to sort by it, again to turn the order round."
     return f'<p class="tools" data-sort-hint hidden>{hint}</p>\n' + table(
