@@ -4,12 +4,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types unit docs notebook workflow accuracy clean
+.PHONY: demo test test-all lint types unit docs notebook workflow accuracy clean
 
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
 
 test: lint types unit
+
+# With the tests marked slow, and the site.
+test-all: lint types docs
+	$(BIN)/python -m pytest -m "slow or not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

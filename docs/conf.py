@@ -87,16 +87,18 @@ def relink(text: str) -> str:
 
     Examples
     --------
-    >>> relink("[a](docs/a.md#b), [c](CHANGELOG.md), [d](https://doi.org/10)")
-    '[a](a.md#b), [c](changelog.md), [d](https://doi.org/10)'
+    >>> relink("[a](docs/a.md#b), [c](CHANGELOG.md), [LICENSE](LICENSE), [d](https://doi.org/10)")
+    '[a](a.md#b), [c](changelog.md), LICENSE, [d](https://doi.org/10)'
     """
     page_of = {file: f"{page}.md" for page, file in PAGES.items()}
 
     def moved(link: re.Match[str]) -> str:
-        target, hash_sign, anchor = link[1].partition("#")
-        return f"]({page_of.get(target, target.removeprefix('docs/'))}{hash_sign}{anchor})"
+        target, hash_sign, anchor = link[2].partition("#")
+        if target not in page_of and not target.startswith("docs/") and (ROOT / target).is_file():
+            return link[1]
+        return f"[{link[1]}]({page_of.get(target, target.removeprefix('docs/'))}{hash_sign}{anchor})"
 
-    return re.sub(r"\]\(([^)]+)\)", moved, text)
+    return re.sub(r"\[([^\]]*)\]\(([^)]+)\)", moved, text)
 
 
 def notebook_page(notebook: dict[str, Any]) -> str:

@@ -113,7 +113,7 @@ class TestNested:
             ("t.yaml", "a: [b\nc: d\n", "t.yaml line 2: broken YAML"),
             ("t.yaml", "a: !!python/object:os.system {}\n", "t.yaml line 1: broken YAML"),
             ("t.yaml", "a: \x00\n", "t.yaml: broken YAML"),
-            ("t.json", '{"a": [],\n}', "t.json line 2: broken JSON"),
+            ("t.json", '{"a": [],\n"b" 1}', "t.json line 2: broken JSON"),
             ("t.yaml", "# nothing yet\n", "there are no categories"),
             ("t.yaml", " \n\n", "t.yaml: the file is empty"),
             ("t.json", b'{"a": [],\n"\xff": []}', "t.json line 2: invalid UTF-8"),
