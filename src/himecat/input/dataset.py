@@ -20,7 +20,7 @@ import numpy.typing as npt
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
-from himecat.input.labels import resolve_label, supervise
+from himecat.input.labels import supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import read_taxonomy, read_text
 from himecat.input.taxonomy.tree import Taxonomy
@@ -148,7 +148,7 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
         name, _, rest = line.strip().partition("\t") if "\t" in line.strip() else line.strip().partition(" ")
         name = name.strip()
         try:
-            node = resolve_label(taxonomy, name)
+            node = taxonomy.find(name)
         except DataError as error:
             found.error(place, str(error))
             continue
@@ -268,7 +268,7 @@ def _listed_draw(dataset: Dataset, first_draw: Mapping[str, list[int]], truth: N
     taxonomy = dataset.taxonomy
     node_of: dict[int, int] = {}
     for name, rows in first_draw.items():
-        leaf = resolve_label(taxonomy, name)
+        leaf = taxonomy.find(name)
         for row in rows:
             if row >= len(truth):
                 problems.error(

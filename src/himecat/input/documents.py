@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from himecat.errors import UsageError
-from himecat.input.problems import Problems, shortened
+from himecat.input.problems import Problems, described, shortened
 from himecat.input.records import Record, Source, iter_records
 
 VALUE_SEPARATOR = "|"
@@ -238,7 +238,7 @@ def _identity(value: object, field: str, wrong: list[str]) -> str | None:
         return None
     if not isinstance(value, str):
         wrong.append(
-            f"the id in the field {field!r} is {_described(value)}: make it a string or a whole number."
+            f"the id in the field {field!r} is {described(value)}: make it a string or a whole number."
         )
         return None
     if not value.isascii():
@@ -260,7 +260,7 @@ def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -
     for name in present:
         value = found[name]
         if not isinstance(value, str):
-            wrong.append(f"the text field {name!r} holds {_described(value)}: make it a string.")
+            wrong.append(f"the text field {name!r} holds {described(value)}: make it a string.")
             return ""
         _check_characters(value, name, wrong)
         parts.append(value)
@@ -281,7 +281,7 @@ def _metadata(
         if isinstance(value, str):
             value = value.split(VALUE_SEPARATOR) if record.delimited else [value]
         elif not isinstance(value, list | tuple):
-            wrong.append(_not_strings(name, _described(value)))
+            wrong.append(_not_strings(name, described(value)))
             continue
         try:
             plain = all(map(str.isascii, value))
@@ -293,7 +293,7 @@ def _metadata(
                 values[part.strip()] = None
                 _check_characters(part, name, wrong)
             elif part is not None:
-                wrong.append(_not_strings(name, f"a list with {_described(part)} in it"))
+                wrong.append(_not_strings(name, f"a list with {described(part)} in it"))
                 break
         values.pop("", None)
         if values:
@@ -332,25 +332,6 @@ def _check_characters(value: str, name: str, wrong: list[str]) -> None:
     except UnicodeEncodeError as error:
         code = f"\\u{ord(value[error.start]):04x}"
         wrong.append(f"the field {name!r} holds {code}, half of a character: repair or remove it.")
-
-
-def _described(value: object) -> str:
-    """What was found, in a user's words.
-
-    Examples
-    --------
-    >>> _described(2019), _described({"a": 1}), _described(True)
-    ('the number 2019', 'an object', 'true')
-    """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"the number {value}"
-    if isinstance(value, Mapping):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list"
-    return f"a value of type {type(value).__name__}"
 
 
 def _listing(names: Iterable[str]) -> str:

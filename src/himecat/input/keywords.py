@@ -11,11 +11,10 @@ import numpy as np
 
 from himecat.errors import DataError
 from himecat.input.corpus import IntArray, Vocabulary
-from himecat.input.labels import described, label_names, resolve_label
-from himecat.input.problems import Problems, shortened
+from himecat.input.problems import Problems, described, shortened
 from himecat.input.taxonomy.lines import refuse_too_large
-from himecat.input.taxonomy.readers import _parse_json, _parse_yaml, read_text
-from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
+from himecat.input.taxonomy.readers import parse_json, parse_yaml, read_text
+from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
 from himecat.input.tokenizer import UNICODE, Tokenizer
 
 KeywordSource = str | PathLike[str] | Mapping[Any, Any]
@@ -160,7 +159,7 @@ def _opened(source: object) -> tuple[Mapping[Any, Any], str]:
         path = Path(source)
         place = str(path)
         text = read_text(path)
-        parse = _parse_json if path.suffix.lower() == ".json" else _parse_yaml
+        parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
         held = parse(text, place) if text.strip() else None
         if held is None:
             raise DataError(f"{place}: the file is empty; write labels and their words into it: {_EXAMPLE}.")
@@ -210,13 +209,13 @@ def _as_label(key: object) -> Any:
 
 def _node_below(taxonomy: Taxonomy, above: int, label: Any) -> int:
     if not above:
-        return resolve_label(taxonomy, label)
+        return taxonomy.find(label)
     names = label_names(label)
     path = taxonomy.path(above)
     for below in (names, _parts(names)):
         if below and (node := taxonomy.walk([*path, *below])) is not None:
             return node
-    node = resolve_label(taxonomy, [*path, *names])
+    node = taxonomy.find([*path, *names])
     if node == above or above not in taxonomy.lineages[node]:
         raise DataError(f"the label {'/'.join(names)!r} is not below {taxonomy.title(above)}.")
     return node

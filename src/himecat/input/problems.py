@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
 
 from himecat.errors import DataError
 
@@ -22,6 +24,27 @@ def shortened(names: Sequence[str], most: int = 10) -> str:
     """
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def described(value: object) -> str:
+    """What was found where something else was expected, in a user's words.
+
+    Examples
+    --------
+    >>> described(None), described(2019), described({"a": 1}), described(True)
+    ('nothing (null)', 'the number 2019', 'an object', 'the truth value true')
+    """
+    if value is None:
+        return "nothing (null)"
+    if isinstance(value, (bool, np.bool_)):
+        return f"the truth value {str(value).lower()}"
+    if isinstance(value, (int, float, np.number)):
+        return f"the number {value}"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return "a list"
+    return f"a value of type {type(value).__name__}"
 
 
 @dataclass(frozen=True, slots=True)

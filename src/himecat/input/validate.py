@@ -19,10 +19,10 @@ from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
 from himecat.input.documents import Fields, is_missing
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import label_names, leaves_without_labels, supervise
+from himecat.input.labels import leaves_without_labels, supervise
 from himecat.input.problems import Problems, shortened
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
-from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.taxonomy.tree import Taxonomy, label_names
 from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
 from himecat.runtime.progress import Progress
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from himecat.errors import DataError
-from himecat.input.labels import label_names
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.lines import refuse_too_large, tree_of_lines
-from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
+from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
 
 TaxonomySource = Taxonomy | str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 Nested = dict[str, "Nested"]
@@ -50,9 +49,9 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
         if not text.strip():
             raise DataError(f"{path}: the file is empty; write the category tree into it.")
         if path.suffix.lower() in (".yaml", ".yml"):
-            taxonomy = _from_nested(_parse_yaml(text, place), place)
+            taxonomy = _from_nested(parse_yaml(text, place), place)
         elif path.suffix.lower() == ".json":
-            taxonomy = _from_nested(_parse_json(text, place), place)
+            taxonomy = _from_nested(parse_json(text, place), place)
         else:
             taxonomy = tree_of_lines(text, place, problems or Problems())
     else:
@@ -153,7 +152,7 @@ def _require_two_leaves(taxonomy: Taxonomy, place: str) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a small UTF-8 file; what stands in the way is told in a `DataError`.
+    """The text of a small UTF-8 file; what prevents reading it is said in a `DataError`.
 
     Examples
     --------
@@ -177,7 +176,15 @@ def read_text(path: Path) -> str:
         raise DataError(f"{path} line {line}: invalid UTF-8; save the file with that encoding.") from None
 
 
-def _parse_json(text: str, place: str) -> object:
+def parse_json(text: str, place: str) -> object:
+    """What a JSON text holds; a name that stands twice below one parent is a `DataError`.
+
+    Examples
+    --------
+    >>> parse_json('{"arts": ["opera"]}', "tree.json")
+    {'arts': ['opera']}
+    """
+
     def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
         entries: dict[str, object] = {}
         for name, below in pairs:
@@ -194,7 +201,14 @@ def _parse_json(text: str, place: str) -> object:
         raise DataError(f"{place}: the names are nested too deeply.") from None
 
 
-def _parse_yaml(text: str, place: str) -> object:
+def parse_yaml(text: str, place: str) -> object:
+    """What a YAML text holds, with names as they are written: `010` and `2019-01-01` stay strings.
+
+    Examples
+    --------
+    >>> parse_yaml("arts: [opera, 010]", "tree.yaml")
+    {'arts': ['opera', '010']}
+    """
     import yaml
 
     class TreeLoader(yaml.SafeLoader):

@@ -208,7 +208,7 @@ class TestErrors:
             (
                 {"news": ["press", ["daily"]]},
                 "keywords, label 'news': a list of keywords must hold words only, "
-                "but a list inside the list was found.",
+                "but a list was found.",
             ),
             (
                 {"news": ["press", None]},

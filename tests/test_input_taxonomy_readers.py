@@ -272,7 +272,7 @@ def test_nested_form_is_read_back_as_the_same_tree(paths: list[tuple[str, ...]])
     assert read_taxonomy(nested) == tree
     assert taxonomy_readers._from_nested(json.loads(json.dumps(nested)), "tree") == tree
     text = yaml.safe_dump(nested, sort_keys=False)
-    assert taxonomy_readers._from_nested(taxonomy_readers._parse_yaml(text, "tree"), "tree") == tree
+    assert taxonomy_readers._from_nested(taxonomy_readers.parse_yaml(text, "tree"), "tree") == tree
 
 
 def test_a_drawn_tree() -> None:
