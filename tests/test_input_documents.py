@@ -157,7 +157,8 @@ def test_ids() -> None:
     documents, problems = read([{"text": "x", "id": value} for value in ("a", 7, None, "", True, 1.5, [1])])
     assert [d.id for d in documents] == ["a", "7", "2", "3", "4", "5", "6"]
     assert [d.usable for d in documents] == [True] * 4 + [False] * 3
-    assert problems[0] == "document 4: the id in the field 'id' is the truth value true: make it a string or a whole number."
+    wrong = "the id in the field 'id' is the truth value true: make it a string or a whole number."
+    assert problems[0] == f"document 4: {wrong}"
 
 
 def test_duplicate_ids_name_both_places(tmp_path: Path) -> None:

@@ -207,8 +207,7 @@ class TestErrors:
             ),
             (
                 {"news": ["press", ["daily"]]},
-                "keywords, label 'news': a list of keywords must hold words only, "
-                "but a list was found.",
+                "keywords, label 'news': a list of keywords must hold words only, but a list was found.",
             ),
             (
                 {"news": ["press", None]},

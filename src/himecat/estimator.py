@@ -22,6 +22,7 @@ from himecat.input.check_report import CheckReport
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.input.documents import Fields
+from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
@@ -383,7 +384,7 @@ class HiMeCat(Estimator):
 
         taxonomy = self._fitted_taxonomy()
         nodes = self.assign(X).nodes
-        labels = reading.labels_by_row(y, len(nodes))
+        labels = labels_by_row(y, len(nodes))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
         truth = np.array([taxonomy.find(label) for label in labels.values()], dtype=np.int64)

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 
-from himecat.errors import DataError
+from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Supervision
+from himecat.input.documents import is_missing
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy, label_names
+
+
+def labels_by_row(y: Any, n_rows: int, skipped: Collection[int] = ()) -> dict[int, Any]:
+    """The labels of the documents that have one, by their row; of documents that were left out there is no row.
+
+    Examples
+    --------
+    >>> labels_by_row(["arts", None, float("nan"), [], ["arts", "opera"]], 4, skipped=[1])
+    {0: 'arts', 3: ['arts', 'opera']}
+    """
+    given = _as_list(y)
+    if len(given) != n_rows + len(skipped):
+        raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
+    out = set(skipped)
+    read = [label for position, label in enumerate(given) if position not in out]
+    return {row: label for row, label in enumerate(read) if not is_missing(label)}
+
+
+def _as_list(y: Any) -> list[object]:
+    """Labels of any container that has one for each document, as Python's own values."""
+    if hasattr(y, "columns"):
+        raise UsageError("The labels are a table: pass one of its columns, with a label for each document.")
+    # Columns of polars and pyarrow give values of their own kinds one by one.
+    for method in ("to_pylist", "to_list"):
+        if hasattr(y, method):
+            return list(getattr(y, method)())
+    return list(y)
+
+
+def readable_labels(
+    labels: Mapping[int, object], place_of: Callable[[int], str], problems: Problems
+) -> dict[int, object]:
+    """The labels that consist of names; the others are errors.
+
+    Examples
+    --------
+    >>> found = Problems()
+    >>> readable_labels({0: "arts", 1: 5}, "row {}".format, found)
+    {0: 'arts'}
+    >>> print(*found)
+    row 1: a label must be a name or a list of names, but the number 5 was found.
+    """
+    readable: dict[int, object] = {}
+    for row, label in labels.items():
+        try:
+            label_names(label)
+            readable[row] = label
+        except DataError as error:
+            problems.error(place_of(row), str(error))
+    return readable
 
 
 def supervise(

@@ -17,12 +17,12 @@ from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus, iter_encoded, load_corpus
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision, Vocabulary
-from himecat.input.documents import Fields, is_missing
+from himecat.input.documents import Fields
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import leaves_without_labels, supervise
+from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
 from himecat.input.problems import Problems, shortened
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
-from himecat.input.taxonomy.tree import Taxonomy, label_names
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
 from himecat.runtime.progress import Progress
 
@@ -203,7 +203,7 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
         _check_supervision(y, len(loaded.corpus), tree)
         found.supervision = y
         return
-    labels = loaded.labels if y is None else _without_skipped(y, len(loaded.corpus), loaded.skipped)
+    labels = loaded.labels if y is None else labels_by_row(y, len(loaded.corpus), loaded.skipped)
     if not labels and not keywords:
         problems.error(
             "",
@@ -213,7 +213,7 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
         problems.raise_errors()
         return
     if tree is None:
-        readable = _readable(labels, loaded.place, problems)
+        readable = readable_labels(labels, loaded.place, problems)
         problems.raise_errors()
         try:
             named = [] if keywords is None else keyword_labels(keywords)
@@ -231,20 +231,6 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
             supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
         )
     problems.raise_errors()
-
-
-def _readable(
-    labels: Mapping[int, object], place_of: Callable[[int], str], problems: Problems
-) -> dict[int, object]:
-    """The labels that consist of names; the others are errors."""
-    readable: dict[int, object] = {}
-    for row, label in labels.items():
-        try:
-            label_names(label)
-            readable[row] = label
-        except DataError as error:
-            problems.error(place_of(row), str(error))
-    return readable
 
 
 def _read_keywords(found: Validated, keywords: Any) -> None:
@@ -361,40 +347,3 @@ def read_new(
     if not skip_bad or problems.has_fatal:
         problems.raise_errors()
     return corpus, np.array([origin.usable for origin in origins], dtype=bool)
-
-
-def _as_list(y: Any) -> list[object]:
-    """Labels of any container that has one for each document, as Python's own values."""
-    if hasattr(y, "columns"):
-        raise UsageError("The labels are a table: pass one of its columns, with a label for each document.")
-    # Columns of polars and pyarrow give values of their own kinds one by one.
-    for method in ("to_pylist", "to_list"):
-        if hasattr(y, method):
-            return list(getattr(y, method)())
-    return list(y)
-
-
-def _without_skipped(y: Any, n_rows: int, skipped: Sequence[int]) -> dict[int, Any]:
-    """The labels of the documents that have one and were not left out, by their row in the corpus."""
-    given = labels_by_row(y, n_rows + len(skipped))
-    left_out = np.array(skipped, dtype=np.int64)
-    out = set(skipped)
-    return {
-        position - int(np.searchsorted(left_out, position)): label
-        for position, label in given.items()
-        if position not in out
-    }
-
-
-def labels_by_row(y: Any, n_rows: int) -> dict[int, Any]:
-    """The labels of the documents that have one, by their row.
-
-    Examples
-    --------
-    >>> labels_by_row(["arts", None, float("nan"), [], ["arts", "opera"]], 5)
-    {0: 'arts', 4: ['arts', 'opera']}
-    """
-    given = _as_list(y)
-    if len(given) != n_rows:
-        raise UsageError(f"There are {n_rows} documents but {len(given)} labels.")
-    return {row: label for row, label in enumerate(given) if not is_missing(label)}
