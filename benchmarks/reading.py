@@ -81,8 +81,8 @@ def texts_of(folder: Path) -> list[str]:
 
 
 def _ours(texts: list[str]) -> Callable[[], int]:
-    from himecat.input.builder import ranked
-    from himecat.input.vocabulary import TokenRows, WordIds
+    from himecat.input.token_ids import TokenRows, WordIds
+    from himecat.input.vocabulary import ranked
 
     def work() -> int:
         ids = WordIds(grows=True)
@@ -117,7 +117,7 @@ def peak_mb() -> float:
 def measure_here(what: str, folder: Path) -> dict[str, Any]:
     """One measurement, in this process."""
     from himecat.input.builder import read_corpus
-    from himecat.input.vocabulary import WordIds
+    from himecat.input.token_ids import WordIds
 
     WordIds(compile_from=0).rows(["a"])
     if what in ("jsonl", "parquet"):

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError
-from himecat.input import builder, documents, vocabulary
+from himecat.input import builder, documents, token_ids
 from himecat.input import unicode_words as tokenizer
 from himecat.input.builder import load_corpus
 from himecat.input.columns import ColumnReader, ComputedColumn
 from himecat.input.documents import Fields, read_documents
 from himecat.input.problems import Problems
-from himecat.input.vocabulary import TokenRows, WordIds
+from himecat.input.token_ids import TokenRows, WordIds
 from himecat.views.encoder_cache import EncoderReader
 from himecat.views.text_encoder import TextEncoder
 
@@ -330,7 +330,7 @@ def test_any_records(tmp_path_factory: pytest.TempPathFactory, records: list[dic
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_texts_that_come_together_have_the_same_words(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(vocabulary, "_CHUNK", 500)
+    monkeypatch.setattr(token_ids, "_CHUNK", 500)
     texts = [f"word{n % 7} and other{n} " * (n % 5 + 1) for n in range(60)]
     found = []
     for step in (1, 3, 60):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from himecat.errors import DataError, UsageError
-from himecat.input import builder
+from himecat.input import builder, ragged, vocabulary
 from himecat.input.builder import LoadedCorpus, iter_encoded, load_corpus, read_corpus
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields
@@ -53,7 +53,7 @@ def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(list("abcdefghij"), rng.integers(1, 9))) + " z" for _ in range(50)]
     whole = read_corpus(texts, min_count=20)
-    monkeypatch.setattr(builder, "_BLOCK_VALUES", 11)
+    monkeypatch.setattr(ragged, "_BLOCK", 11)
     pieces = read_corpus(texts, min_count=20)
     assert whole.words.names == pieces.words.names
     assert whole.words.counts.tolist() == pieces.words.counts.tolist()
@@ -249,7 +249,7 @@ def test_renumbering_is_the_same_compiled_and_plain(monkeypatch: pytest.MonkeyPa
     texts = [" ".join(f"w{number}" for number in rng.zipf(1.4, size)) for size in rng.integers(0, 9, 300)]
     texts = [text or "w1" for text in texts]
     plain = builder.load_corpus(texts, builder.Fields(), min_count=2).corpus
-    monkeypatch.setattr(builder, "_COMPILED_FROM", 0)
+    monkeypatch.setattr(vocabulary, "_COMPILED_FROM", 0)
     compiled = builder.load_corpus(texts, builder.Fields(), min_count=2).corpus
     assert compiled.words.names == plain.words.names
     assert compiled.tokens.values.tolist() == plain.tokens.values.tolist()

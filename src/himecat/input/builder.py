@@ -8,24 +8,19 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from himecat.errors import DataError, UsageError
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
-from himecat.input.corpus import Corpus, MetadataColumn, Vocabulary
+from himecat.input.corpus import Corpus, MetadataColumn
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.problems import Problems, Severity
 from himecat.input.ragged import Ragged
 from himecat.input.records import Source
+from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
 from himecat.input.unspaced import looks_unspaced
-from himecat.input.vocabulary import FIRST_COMPILED, IdRows, TokenRows, WordIds
+from himecat.input.vocabulary import Vocabulary, ranked
 from himecat.runtime.progress import Progress
 
-_BLOCK_VALUES = 1 << 22
-# With this many the compiled loop has been loaded to find them, or is worth it.
-_COMPILED_FROM = 1 << 20
 # A file of so many bytes is worth the compiled loop from its first text on.
 _LARGE_FILE = 1 << 24
 
@@ -97,50 +92,11 @@ class _ErrorsAsWarnings(Problems):
         self.receiver.fatal(place, message)
 
 
-def ranked(
-    names: list[str], rows: Ragged, min_count: int = 1, tokenizer: Tokenizer = UNICODE
-) -> tuple[Vocabulary, Ragged]:
-    """Drop rare strings; give the others ids by falling count, then by name. The rows may be changed in place.
-
-    Examples
-    --------
-    >>> vocabulary, rows = ranked(["fox", "hen", "a"], Ragged.from_lists([[2, 0], [2, 1], [1]]), min_count=2)
-    >>> vocabulary.names, rows[1].tolist()
-    (('a', 'hen'), [0, 1])
-    """
-    counts = _counts(rows, len(names))
-    by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
-    kept = np.array(by_name, dtype=np.int64)
-    kept = kept[np.argsort(-counts[kept], kind="stable")]
-    new_ids = np.full(len(names), -1, dtype=np.int32)
-    new_ids[kept] = np.arange(len(kept), dtype=np.int32)
-    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept], tokenizer)
-    return vocabulary, _renumbered(rows, new_ids)
-
-
-def _counts(rows: Ragged, n_names: int) -> npt.NDArray[np.int64]:
-    counts = np.zeros(n_names, dtype=np.int64)
-    # In blocks, because bincount makes a copy twice the size of its input.
-    for start in range(0, len(rows.values), _BLOCK_VALUES):
-        counts += np.bincount(rows.values[start : start + _BLOCK_VALUES], minlength=n_names)
-    return counts
-
-
-def _renumbered(rows: Ragged, new_ids: npt.NDArray[np.int32]) -> Ragged:
-    """What `Ragged.renumbered` gives; of many values no second copy is made."""
-    if len(rows.values) < _COMPILED_FROM:
-        return rows.renumbered(new_ids)
-    from himecat.kernels.word_ids import renumber
-
-    offsets = np.zeros_like(rows.offsets)
-    return Ragged(rows.values[: renumber(rows.values, rows.offsets, new_ids, offsets)], offsets)
-
-
 def _split_further(
     tokenizer: LearnedTokenizer, names: list[str], tokens: Ragged, max_tokens: int | None
 ) -> tuple[LearnedTokenizer, list[str], Ragged]:
     """Let a tokenizer learn from all words, and put the parts of each word in its place."""
-    counts = _counts(tokens, len(names))
+    counts = tokens.totals(len(names))
     learned = tokenizer.learn(dict(zip(names, counts.tolist(), strict=True)))
     parts = IdRows()
     parts.extend([learned.split(name) for name in names])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -12,43 +11,9 @@ import numpy.typing as npt
 from himecat.input.ragged import IntArray as IntArray
 from himecat.input.ragged import OffsetArray as OffsetArray
 from himecat.input.ragged import Ragged as Ragged
-from himecat.input.tokenizer import UNICODE, Tokenizer
-from himecat.input.vocabulary import WordIds
+from himecat.input.vocabulary import Vocabulary as Vocabulary
 
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Distinct strings with the number of times each was seen; ids are positions.
-
-    `tokenizer` is what finds the words of a text, where the strings are words.
-
-    Examples
-    --------
-    >>> words = Vocabulary(("cat", "dog"), np.array([3, 1]))
-    >>> words.index["dog"]
-    1
-    """
-
-    names: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
-    tokenizer: Tokenizer = UNICODE
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @cached_property
-    def index(self) -> dict[str, int]:
-        """From a name to its id."""
-        return {name: position for position, name in enumerate(self.names)}
-
-    @cached_property
-    def word_ids(self) -> WordIds:
-        """From the words of texts to their ids."""
-        return WordIds(self.names, tokenizer=self.tokenizer)
-
-    def ids_in(self, other: Vocabulary) -> npt.NDArray[np.int32]:
-        """For every name here, its id in another vocabulary, or -1."""
-        return np.array([other.index.get(name, -1) for name in self.names], dtype=np.int32)
+FloatArray = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -88,7 +53,7 @@ class Corpus:
     words: Vocabulary
     tokens: Ragged
     metadata: Mapping[str, MetadataColumn] = field(default_factory=dict)
-    columns: Mapping[str, npt.NDArray[np.float32]] = field(default_factory=dict)
+    columns: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -96,16 +61,8 @@ class Corpus:
     def take(self, rows: npt.ArrayLike) -> Corpus:
         """The given documents, in the given order, with the same ids for words and metadata values."""
         chosen = np.asarray(rows, dtype=np.int64)
-        return Corpus(
-            ids=[self.ids[row] for row in chosen.tolist()],
-            words=self.words,
-            tokens=self.tokens.take(chosen),
-            metadata={
-                kind: MetadataColumn(column.vocabulary, column.values.take(chosen))
-                for kind, column in self.metadata.items()
-            },
-            columns={name: rows[chosen] for name, rows in self.columns.items()},
-        )
+        ids = [self.ids[row] for row in chosen.tolist()]
+        return self._with_rows(ids, lambda ragged: ragged.take(chosen), lambda column: column[chosen])
 
     def between(self, start: int, end: int) -> Corpus:
         """Documents that stand together, without a copy of their words.
@@ -116,16 +73,23 @@ class Corpus:
         >>> read_corpus(["a fox", "a hen", "an owl"]).between(1, 3).ids
         ['1', '2']
         """
-        return Corpus(
-            self.ids[start:end],
-            self.words,
-            self.tokens.between(start, end),
-            {
-                kind: MetadataColumn(column.vocabulary, column.values.between(start, end))
-                for kind, column in self.metadata.items()
-            },
-            {name: rows[start:end] for name, rows in self.columns.items()},
+        ids = self.ids[start:end]
+        return self._with_rows(
+            ids, lambda ragged: ragged.between(start, end), lambda column: column[start:end]
         )
+
+    def _with_rows(
+        self,
+        ids: Sequence[str],
+        of: Callable[[Ragged], Ragged],
+        of_column: Callable[[FloatArray], FloatArray],
+    ) -> Corpus:
+        metadata = {
+            kind: MetadataColumn(column.vocabulary, of(column.values))
+            for kind, column in self.metadata.items()
+        }
+        columns = {name: of_column(column) for name, column in self.columns.items()}
+        return Corpus(ids, self.words, of(self.tokens), metadata, columns)
 
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
         """The same documents in the ids of other vocabularies; what those do not have is dropped.

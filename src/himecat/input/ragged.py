@@ -12,6 +12,8 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
 
+_BLOCK = 1 << 22
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -50,6 +52,20 @@ class Ragged:
     def row_of_value(self) -> IntArray:
         """For every value, the row it stands in."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths)
+
+    def totals(self, n_values: int) -> npt.NDArray[np.int64]:
+        """How often each of the values 0, 1, ... occurs in all rows together.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[0, 2], [2]]).totals(4).tolist()
+        [1, 0, 2, 0]
+        """
+        totals = np.zeros(n_values, dtype=np.int64)
+        # In blocks, because bincount makes a copy twice the size of its input.
+        for start in range(0, len(self.values), _BLOCK):
+            totals += np.bincount(self.values[start : start + _BLOCK], minlength=n_values)
+        return totals
 
     def take(self, rows: npt.ArrayLike) -> Ragged:
         """The given rows, in the given order."""

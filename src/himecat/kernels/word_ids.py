@@ -1,9 +1,9 @@
-"""The hot loop of reading: from the bytes of texts to the numbers of their words, on raw arrays only.
+"""The hot loop of reading: from the bytes of texts to the ids of their words, on raw arrays only.
 
-`tokenizer.tokenize` with a dictionary is the plain twin; the tests run both on the same texts. The words met so
-far are kept in an open hash table. Place i has two entries in `slots`: the first eight bytes of a word, then its
-length and its number plus one in a half each (0 where the place is free), so that a short word is found without
-looking elsewhere. Word n is `letters[ends[n]:ends[n + 1]]`.
+`input.unicode_words.tokenize` with a dictionary is the plain twin; the tests run both on the same texts. The words
+met so far are kept in a hash table with open addressing. Slot i has two entries in `slots`: the first eight bytes
+of a word, then its length and its id plus one in a half each (0 where the slot is free), so that a short word is
+found without looking elsewhere. The word with id n is `letters[ends[n]:ends[n + 1]]`.
 """
 
 from __future__ import annotations
@@ -223,16 +223,16 @@ def _scan(text, end, exact, classes, max_tokens, longest_number, longest_word, s
 
 
 @compiled()
-def number_words(  # type: ignore[no-untyped-def]
+def assign_ids(  # type: ignore[no-untyped-def]
     text, starts, as_words, classes, max_tokens, longest_number, longest_word, seed, slots, letters, ends, n_words,
     grows, first_row, n_values, values, row_ends,
 ):  # fmt: skip
-    """Number the words of the texts `text[starts[i]:starts[i + 1]]`, from row `first_row` on.
+    """Give the ids of the words of the texts `text[starts[i]:starts[i + 1]]`, from row `first_row` on.
 
     A text with `as_words` is a list of words with a space between them, taken as they are. With `grows`, new
-    words are added to the table; otherwise they are dropped. `values` and `row_ends` receive the numbers.
-    Returns the row that comes next, the number of words and of values: a row before the last one means that
-    the table has no room left.
+    words are added to the table; otherwise they are dropped. `values` and `row_ends` receive the ids. Returns the
+    row that comes next, the number of words and of values: a row before the last one means that the table has no
+    room left.
     """
     n_rows = starts.shape[0] - 1
     longest = 0
@@ -260,31 +260,31 @@ def number_words(  # type: ignore[no-untyped-def]
         n_tokens = _scan(
             cleaned, end, exact, classes, max_tokens, longest_number, longest_word, seed, spans, heads, hashes
         )
-        # A loop of its own: the processor looks several words up at once.
+        # A loop of its own, so that the processor overlaps the lookups of several words.
         for token in range(n_tokens):
             start = spans[token, 0]
             size = spans[token, 1] - start
             head = heads[token]
             tag = np.uint64(size) << _HALF
-            place = hashes[token] & mask
-            number = np.int64(-1)
+            slot = hashes[token] & mask
+            word_id = np.int64(-1)
             while True:
-                found = slots[two * place + one]
+                found = slots[two * slot + one]
                 if found == 0:
                     break
-                if slots[two * place] == head and found >> _HALF == np.uint64(size):
-                    number = np.int64(found & _LOWER_HALF) - 1
+                if slots[two * slot] == head and found >> _HALF == np.uint64(size):
+                    word_id = np.int64(found & _LOWER_HALF) - 1
                     if size <= 8:
                         break
-                    first = ends[number]
+                    first = ends[word_id]
                     same = True
                     for k in range(8, size):
                         same &= letters[first + k] == cleaned[start + k]
                     if same:
                         break
-                    number = np.int64(-1)
-                place = (place + one) & mask
-            if number < 0:
+                    word_id = np.int64(-1)
+                slot = (slot + one) & mask
+            if word_id < 0:
                 if not grows:
                     continue
                 first = ends[n_words]
@@ -294,28 +294,28 @@ def number_words(  # type: ignore[no-untyped-def]
                 for k in range(size):
                     letters[first + k] = cleaned[start + k]
                 ends[n_words + 1] = first + size
-                number = n_words
+                word_id = n_words
                 n_words += 1
-                slots[two * place] = head
-                slots[two * place + one] = tag | np.uint64(n_words)
-            values[n_values] = number
+                slots[two * slot] = head
+                slots[two * slot + one] = tag | np.uint64(n_words)
+            values[n_values] = word_id
             n_values += 1
         row_ends[row] = n_values
     return n_rows, n_words, n_values
 
 
 @compiled()
-def place_words(slots, letters, ends, n_words, seed):  # type: ignore[no-untyped-def]
-    """Fill an empty table, `slots`, with the words there are."""
+def fill_table(slots, letters, ends, n_words, seed):  # type: ignore[no-untyped-def]
+    """Fill an empty hash table with the words there are."""
     mask = slots.shape[0] // 2 - 1
-    for number in range(n_words):
-        size = ends[number + 1] - ends[number]
-        head, state = _keys(letters, ends[number], ends[number + 1], seed)
-        place = np.int64(state & np.uint64(mask))
-        while slots[2 * place + 1] != 0:
-            place = (place + 1) & mask
-        slots[2 * place] = head
-        slots[2 * place + 1] = np.uint64(size) << _HALF | np.uint64(number + 1)
+    for word_id in range(n_words):
+        size = ends[word_id + 1] - ends[word_id]
+        head, state = _keys(letters, ends[word_id], ends[word_id + 1], seed)
+        slot = np.int64(state & np.uint64(mask))
+        while slots[2 * slot + 1] != 0:
+            slot = (slot + 1) & mask
+        slots[2 * slot] = head
+        slots[2 * slot + 1] = np.uint64(size) << _HALF | np.uint64(word_id + 1)
 
 
 @compiled()

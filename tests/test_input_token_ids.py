@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from himecat.input import vocabulary
+from himecat.input import token_ids
+from himecat.input.token_ids import TokenRows, WordIds
 from himecat.input.unicode_words import UnicodeWords, _normalised, character_classes, tokenize
-from himecat.input.vocabulary import TokenRows, WordIds
 
 AWKWARD = (
     "",
@@ -111,7 +111,7 @@ def test_ids_go_on_when_the_compiled_loop_takes_over_and_the_table_grows() -> No
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rows_are_the_same_for_any_number_of_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "_CHUNK", 500)
+    monkeypatch.setattr(token_ids, "_CHUNK", 500)
     texts = list(AWKWARD) * 7
     known: dict[str, int] = {}
     expected = [[known.setdefault(word, len(known)) for word in row] for row in plain(texts, 6)]
@@ -123,7 +123,7 @@ def test_rows_are_the_same_for_any_number_of_threads(threads: int, monkeypatch: 
 
 
 def test_a_failure_in_the_thread_is_told_and_the_thread_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "_CHUNK", 1)
+    monkeypatch.setattr(token_ids, "_CHUNK", 1)
 
     class Failing(UnicodeWords):
         def words(self, text: str) -> list[str]:
