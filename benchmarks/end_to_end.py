@@ -106,7 +106,8 @@ def peer(folder: str, output: str) -> None:
     """Fit TF-IDF with a linear SVM and place all documents."""
     import orjson
 
-    from himecat.compare.systems.tfidf_svm import tfidf_svm
+    from himecat.compare.systems.system import Task
+    from himecat.compare.systems.tfidf_svm import TfidfSvm
     from himecat.input.builder import load_corpus
     from himecat.input.documents import Fields
     from himecat.input.labels import supervise
@@ -120,7 +121,7 @@ def peer(folder: str, output: str) -> None:
         pile.documents, Fields(metadata=tuple(pile.metadata)), min_count=1, max_tokens=None, threads=THREADS
     )
     labelled = supervise(tree, loaded.labels, loaded.places.__getitem__, Problems())
-    leaves = tfidf_svm(loaded.corpus, labelled, tree)
+    leaves = TfidfSvm().fit_predict(Task(loaded.corpus, tree, labelled))
     with open(output, "wb") as stream:
         for name, leaf in zip(loaded.corpus.ids, leaves.tolist(), strict=True):
             stream.write(orjson.dumps({"id": name, "path": list(tree.path(leaf))}) + b"\n")

@@ -13,7 +13,8 @@ import pytest
 
 from estimators import estimator
 from himecat import HiMeCat, Paper
-from himecat.compare.systems.tfidf_svm import tfidf_svm
+from himecat.compare.systems.system import Task
+from himecat.compare.systems.tfidf_svm import TfidfSvm
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
@@ -195,7 +196,7 @@ def test_better_than_words_and_a_support_vector_machine(
     labelled = draw(dataset, truth, 0, 5)
     test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
     ours = HiMeCat(dataset.taxonomy, dataset.metadata).fit(loaded.corpus, labelled).assign(loaded.corpus)
-    peer = tfidf_svm(loaded.corpus, labelled, dataset.taxonomy)
+    peer = TfidfSvm().fit_predict(Task(loaded.corpus, dataset.taxonomy, labelled))
     assert np.mean(ours.nodes[test] == truth[test]) > np.mean(peer[test] == truth[test]) + lead
     surest = np.argsort(-ours.confidence[test].min(axis=1))[: len(test) // 4]
     assert np.mean(ours.nodes[test][surest] == truth[test][surest]) > 0.8

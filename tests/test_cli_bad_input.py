@@ -695,10 +695,10 @@ class TestFullDisk:
     def test_evaluate(
         self, himecat: Himecat, letters: Path, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from himecat.compare.protocol.evaluate import DrawResult
+        from himecat.compare.protocol.run import Run
 
         scores = {"micro": 0.5, "macro": 0.5}
-        draw = DrawResult(0, scores, scores, 1.0, 1.0, 1.0)
+        draw = Run("letters", "himecat", "himecat", {}, 0, 0, scores, scores, 1.0, 1.0, 1.0)
         monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", lambda *_, **__: [draw])
         refuses(
             himecat,

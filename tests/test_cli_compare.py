@@ -16,9 +16,9 @@ import pytest
 
 from conftest import Himecat
 from himecat.cli.compare_output import Outputs
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.runs import Conditions
-from himecat.compare.protocol.systems import Choice
+from himecat.compare.protocol.choices import Choice
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.runner import Conditions
 from himecat.errors import OutputError
 
 OWN = """
@@ -34,7 +34,7 @@ class Quick(System):
     about = "Always one leaf."
     leaf: int = 0
 
-    def place(self, task):
+    def fit_predict(self, task):
         return np.full(len(task.corpus), task.taxonomy.leaves[self.leaf])
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Endless(System):
     title = "Endless"
     about = "Never done."
 
-    def place(self, task):
+    def fit_predict(self, task):
         print("endless has begun", flush=True)
         time.sleep(3600)
 """
@@ -81,8 +81,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Conditions, list[Choice
                 runs.append(run)
         return runs
 
-    for module in ("compare", "ablate", "sweep"):
-        monkeypatch.setattr(f"himecat.compare.protocol.{module}.run_systems", run)
+    monkeypatch.setattr("himecat.compare.protocol.compare.run_systems", run)
     return found
 
 

@@ -82,9 +82,9 @@ def letters(n_leaves: int, shown: int, hidden: int, encoder: str) -> tuple[Task,
 def check_which_leaves_are_chosen(system: System, encoder: str) -> None:
     """Documents of inner nodes are not used, leaves without labelled ones not chosen, and one leaf is enough."""
     texts = ["jazz", "tax", "film", "", "red jazz"]
-    found = system.place(task_of(texts, {0: JAZZ, 1: TAX, 2: ARTS}, encoder))
+    found = system.fit_predict(task_of(texts, {0: JAZZ, 1: TAX, 2: ARTS}, encoder))
     assert set(found.tolist()) <= {JAZZ, TAX}
     with pytest.raises(DataError, match="No leaf has a labelled document"):
-        system.place(task_of(texts, {2: ARTS}, encoder))
+        system.fit_predict(task_of(texts, {2: ARTS}, encoder))
     tree = Taxonomy.from_paths([("a", "b")])
-    assert system.place(task_of(["film", ""], {1: tree.find("b")}, encoder, tree)).tolist() == [2, 2]
+    assert system.fit_predict(task_of(["film", ""], {1: tree.find("b")}, encoder, tree)).tolist() == [2, 2]

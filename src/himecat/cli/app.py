@@ -9,9 +9,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from himecat import __version__
 from himecat.cli.compare import ablate, compare, sweep
+from himecat.cli.evaluate import evaluate
 from himecat.cli.examine import check, demo, explain, synthesize
-from himecat.cli.learn import evaluate, fit
-from himecat.cli.place import predict, score
+from himecat.cli.learn import fit
+from himecat.cli.place import predict
+from himecat.cli.score import score
 
 
 class _PlainHelpOption:

@@ -15,10 +15,8 @@ from himecat.errors import UsageError
 
 if TYPE_CHECKING:
     from himecat.compare.protocol.compare import Comparison
-    from himecat.compare.protocol.runs import Conditions
+    from himecat.compare.protocol.runner import Conditions
     from himecat.runtime.progress import Progress
-
-_RUNS = "Runs"
 
 Folders = Annotated[
     list[Path],
@@ -27,23 +25,8 @@ Folders = Annotated[
         help="Dataset folders, each with documents, label_hier.txt, doc_id.txt, meta_dict.json.",
     ),
 ]
-Draws = Annotated[
-    int,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="How many draws of the labelled documents; the first is doc_id.txt.",
-        rich_help_panel=_RUNS,
-    ),
-]
 Seeds = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Runs per draw, from seed 0 on.", rich_help_panel=_RUNS)
-]
-PerLeaf = Annotated[
-    int,
-    typer.Option(
-        min=1, metavar="N", help="Labelled documents per leaf in the other draws.", rich_help_panel=_RUNS
-    ),
+    int, typer.Option(min=1, metavar="N", help="Runs per draw, from seed 0 on.", rich_help_panel=o.RUNS)
 ]
 Limit = Annotated[
     int | None,
@@ -51,21 +34,21 @@ Limit = Annotated[
         min=1,
         metavar="N",
         help="For a quick look, only N documents: the labelled ones and a random part of the others.",
-        rich_help_panel=_RUNS,
+        rich_help_panel=o.RUNS,
     ),
 ]
 Jobs = Annotated[
     int,
     typer.Option(
-        min=1, metavar="N", help="Runs at the same time; they share the cores.", rich_help_panel=_RUNS
+        min=1, metavar="N", help="Runs at the same time; they share the cores.", rich_help_panel=o.RUNS
     ),
 ]
 Cache = Annotated[
     Path | None,
     typer.Option(
         metavar="FOLDER",
-        help="Where results are kept for the next time; the user's cache folder by default.",
-        rich_help_panel=_RUNS,
+        help="Where results are cached; the user's cache folder by default.",
+        rich_help_panel=o.RUNS,
     ),
 ]
 Encoder = Annotated[
@@ -77,7 +60,7 @@ Encoder = Annotated[
         rich_help_panel=o.METHOD,
     ),
 ]
-Preset = Annotated[
+Method = Annotated[
     str | None,
     typer.Option(
         "--method", "--preset", metavar="NAME", help="`paper` or `default`.", rich_help_panel=o.METHOD
@@ -151,9 +134,9 @@ def compare(
             rich_help_panel=o.METHOD,
         ),
     ] = False,
-    draws: Draws = 5,
+    draws: o.Draws = 5,
     seeds: Seeds = 1,
-    per_leaf: PerLeaf = 5,
+    per_leaf: o.PerLeaf = 5,
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
@@ -167,20 +150,15 @@ def compare(
 ) -> None:
     """Run all systems on the same draws of datasets and say which differ by more than chance.
 
-    Results are kept: a comparison that was interrupted goes on where it was.
+    Results are cached: a comparison that was interrupted continues where it was.
 
     Example: `himecat compare datasets/arxiv --draws 5 --report report.html`
     """
     outputs = Outputs(json, markdown, latex, csv, report, figures)
-    outputs.check()
     parameters = _parameters(settings or [])
     from himecat.compare.protocol.compare import compare as run
-    from himecat.compare.protocol.runs import Conditions
-    from himecat.runtime.progress import Progress
 
-    progress = Progress(quiet=quiet)
-
-    def on_one(conditions: Conditions) -> Comparison:
+    def on_one(conditions: Conditions, progress: Progress) -> Comparison:
         return run(
             conditions,
             names(systems),
@@ -191,16 +169,16 @@ def compare(
             progress=progress,
         )
 
-    each = [Conditions(one, draws, seeds, per_leaf, limit, encoder, jobs, cache) for one in datasets]
-    _finish(outputs, each, on_one, progress)
+    given = (draws, seeds, per_leaf, limit, encoder, jobs, cache)
+    _run(outputs, datasets, given, on_one, quiet)
 
 
 def ablate(
     datasets: Folders,
-    preset: Preset = None,
-    draws: Draws = 5,
+    method: Method = None,
+    draws: o.Draws = 5,
     seeds: Seeds = 1,
-    per_leaf: PerLeaf = 5,
+    per_leaf: o.PerLeaf = 5,
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
@@ -214,25 +192,13 @@ def ablate(
 ) -> None:
     """Run our method without the tree, without metadata, and without each type of it.
 
-    Example: `himecat ablate datasets/arxiv --preset paper --markdown table3.md`
+    Example: `himecat ablate datasets/arxiv --method paper --markdown table3.md`
     """
+    from himecat.compare.protocol.compare import ablate as run
+
     outputs = Outputs(json, markdown, latex, csv, report, figures)
-    outputs.check()
-    from himecat.compare.protocol.ablate import ablate as run
-    from himecat.compare.protocol.compare import Comparison, dataset_statistics
-    from himecat.compare.protocol.runs import Conditions
-    from himecat.compare.protocol.systems import ours_with_preset
-    from himecat.runtime.progress import Progress
-
-    progress = Progress(quiet=quiet)
-    ours = ours_with_preset(preset)
-
-    def on_one(conditions: Conditions) -> Comparison:
-        runs = run(conditions, preset=preset, progress=progress)
-        return Comparison([], ours, [dataset_statistics(conditions)], ablations=runs)
-
-    each = [Conditions(one, draws, seeds, per_leaf, limit, None, jobs, cache) for one in datasets]
-    _finish(outputs, each, on_one, progress)
+    given = (draws, seeds, per_leaf, limit, None, jobs, cache)
+    _run(outputs, datasets, given, lambda one, shown: run(one, method=method, progress=shown), quiet)
 
 
 def sweep(
@@ -248,10 +214,10 @@ def sweep(
             rich_help_panel=o.METHOD,
         ),
     ] = None,
-    preset: Preset = "paper",
-    draws: Draws = 5,
+    method: Method = "paper",
+    draws: o.Draws = 5,
     seeds: Seeds = 1,
-    per_leaf: PerLeaf = 5,
+    per_leaf: o.PerLeaf = 5,
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
@@ -267,37 +233,35 @@ def sweep(
 
     Example: `himecat sweep datasets/arxiv --parameter beta --figures figures`
     """
+    from himecat.compare.protocol.compare import sweep as run
+
     outputs = Outputs(json, markdown, latex, csv, report, figures)
+    chosen = [_whole_number(value) for value in names(values)]
+
+    def on_one(conditions: Conditions, progress: Progress) -> Comparison:
+        return run(conditions, parameter, method=method, values=chosen, progress=progress)
+
+    given = (draws, seeds, per_leaf, limit, None, jobs, cache)
+    _run(outputs, datasets, given, on_one, quiet)
+
+
+def _run(
+    outputs: Outputs,
+    datasets: Sequence[Path],
+    given: tuple[Any, ...],
+    run: Callable[[Conditions, Progress], Comparison],
+    quiet: bool,
+) -> None:
+    """Run on each dataset, show and write the results; `given` are the further fields of `Conditions`."""
     outputs.check()
-    from himecat.compare.protocol.compare import Comparison, dataset_statistics
-    from himecat.compare.protocol.runs import Conditions
-    from himecat.compare.protocol.sweep import sweep as run
-    from himecat.compare.protocol.systems import ours_with_preset
+    from himecat.compare.protocol import tables
+    from himecat.compare.protocol.compare import on_each
+    from himecat.compare.protocol.runner import Conditions
     from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
-    chosen = [_whole_number(value) for value in names(values)]
-    ours = ours_with_preset(preset)
-
-    def on_one(conditions: Conditions) -> Comparison:
-        runs = run(conditions, parameter, preset=preset, values=chosen, progress=progress)
-        return Comparison([], ours, [dataset_statistics(conditions)], sweeps=runs)
-
-    each = [Conditions(one, draws, seeds, per_leaf, limit, None, jobs, cache) for one in datasets]
-    _finish(outputs, each, on_one, progress)
-
-
-def _finish(
-    outputs: Outputs,
-    conditions: Sequence[Conditions],
-    run: Callable[[Conditions], Comparison],
-    progress: Progress,
-) -> None:
-    """Run on each dataset, show and write what that gave."""
-    from himecat.compare.protocol import tables
-    from himecat.compare.protocol.compare import on_each
-
-    found = on_each(conditions, run, progress=progress)
+    conditions = [Conditions(one, *given) for one in datasets]
+    found = on_each(conditions, lambda one: run(one, progress), progress=progress)
     if not outputs.to_stdout:
         for table in tables.comparison_tables(found.runs, found.ours):
             show(table, found.ours)
@@ -305,7 +269,7 @@ def _finish(
             show(table, "the full system")
         for table in tables.sweep_tables(found.sweeps):
             show(table)
-    # Said even where progress is not wanted, and again where it is: much may stand between.
+    # Shown even with --quiet, and again without it: many lines may stand between.
     for sentence in (*found.left_out, *found.failures):
         typer.echo(sentence, err=True)
 

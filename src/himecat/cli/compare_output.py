@@ -13,9 +13,8 @@ from himecat.cli.options import STDOUT, as_json
 from himecat.errors import HimecatError, MissingExtraError, OutputError, UsageError
 
 if TYPE_CHECKING:
-    from himecat.compare.figures.label_map import LabelMap
-    from himecat.compare.protocol.compare import Comparison
-    from himecat.compare.protocol.runs import Conditions
+    from himecat.compare.protocol.compare import Comparison, LabelMap
+    from himecat.compare.protocol.runner import Conditions
     from himecat.compare.protocol.table_styles import Table
     from himecat.runtime.progress import Progress
 
@@ -41,7 +40,7 @@ class Outputs:
     figures: Path | None = None
 
     def check(self) -> None:
-        """Say that a place cannot be written before hours of work are done for it."""
+        """Refuse a file that cannot be written before hours of work are done for it."""
         for path in (self.json, self.markdown, self.latex, self.csv, self.report, self.figures):
             if path is None:
                 continue
@@ -88,7 +87,7 @@ def write_outputs(
         return
     labels = _label_maps(found, conditions, progress) if found.runs else {}
     if outputs.report is not None:
-        from himecat.compare.protocol.comparison_page import write_comparison
+        from himecat.compare.page import write_comparison
 
         write_comparison(
             outputs.report,
@@ -169,14 +168,14 @@ def show(table: Table, against: str = "") -> None:
     from rich.text import Text
 
     printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(table.caption), title_justify="left")
-    kept = [number for number, (_, column) in enumerate(table.headings) if column not in ("Runs", "Time")]
-    for number in kept:
+    shown = [number for number, (_, column) in enumerate(table.headings) if column not in ("Runs", "Time")]
+    for number in shown:
         group, column = table.headings[number]
         printed.add_column(
             f"{group}\n{column}", justify="right" if number else "left", no_wrap=number > 0, overflow="fold"
         )
     for row in table.rows:
-        cells = [row[number] for number in kept]
+        cells = [row[number] for number in shown]
         texts = [cell.text.partition(" ±")[0] + cell.mark for cell in cells]
         printed.add_row(*(Text(text, "bold" * cell.bold) for text, cell in zip(texts, cells, strict=True)))
     console = Console()

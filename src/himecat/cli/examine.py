@@ -36,7 +36,7 @@ def demo(
 
     progress = Progress(quiet=quiet)
     scores = run_demo(output, arguments, seed=seed, threads=threads, overwrite=overwrite, progress=progress)
-    from himecat.cli.place import show_scores
+    from himecat.cli.score import show_scores
 
     show_scores(scores)
     model, documents, tree = (quote(str(output / n)) for n in ("model", "documents.jsonl", "taxonomy.yaml"))

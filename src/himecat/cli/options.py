@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from himecat.methods import Default, Paper
 
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
-INPUT, METHOD, OUTPUT = "Input", "Method", "Output"
+INPUT, METHOD, RUNS, OUTPUT = "Input", "Method", "Runs", "Output"
 
 # An empty `metavar` keeps the word "bool" out of the help of a switch.
 Documents = Annotated[
@@ -171,6 +171,21 @@ Json = Annotated[
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", metavar="", help="Replace what is there.", rich_help_panel=OUTPUT),
+]
+Draws = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="How many draws of the labelled documents; the first is doc_id.txt.",
+        rich_help_panel=RUNS,
+    ),
+]
+PerLeaf = Annotated[
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Labelled documents per leaf in the other draws.", rich_help_panel=RUNS
+    ),
 ]
 STDOUT = "-"
 """Stands for standard output where a file is named."""

@@ -1,4 +1,4 @@
-"""`himecat predict` and `himecat score`."""
+"""`himecat predict`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import counted, names, write_json
+from himecat.cli.options import counted, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from himecat.classifier.assignments import Assignments
-    from himecat.evaluation.metrics import Scores
     from himecat.input.builder import Origin
 
 
@@ -128,77 +127,3 @@ def _predictions(
         before, after, depth = ends[node]
         sure = ", ".join(map(repr, confidences[row][:depth]))
         yield f'{{"id": {written(name)}{before}{sure}{after}'
-
-
-def score(
-    predictions: Annotated[
-        Path, typer.Argument(metavar="PREDICTIONS", help="File written by `himecat predict`.")
-    ],
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Dataset folder with the true labels.")],
-    without_draw: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Leave out the documents labelled in this draw: the model has seen them. 0 is doc_id.txt.",
-            rich_help_panel=o.INPUT,
-        ),
-    ] = None,
-    per_leaf: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Labelled documents per leaf of that draw.", rich_help_panel=o.INPUT
-        ),
-    ] = 5,
-    text: o.Text = "text",
-    labels: o.LabelField = "labels",
-    id_field: o.IdField = "id",
-    json: o.Json = None,
-    quiet: o.Quiet = False,
-) -> None:
-    """Compare predictions with the true labels of a dataset folder.
-
-    Example: `himecat score predictions.jsonl datasets/arxiv --without-draw 0`
-    """
-    from himecat.compare.protocol.scoring import score_predictions
-    from himecat.input.documents import Fields
-
-    o.refuse_inputs(json, predictions, dataset)
-    from himecat.runtime.progress import Progress
-
-    found, missing = score_predictions(
-        predictions,
-        dataset,
-        without_draw=without_draw,
-        per_leaf=per_leaf,
-        fields=Fields(tuple(names(text)), (), labels, id_field),
-    )
-    if missing:
-        Progress(quiet=quiet).say(
-            f"warning: there is no prediction for {counted(missing)} of {dataset}, which count for nothing."
-        )
-    if json is not None:
-        write_json(json, found.as_dict())
-    if json is None or str(json) != o.STDOUT:
-        show_scores(found)
-
-
-def show_scores(found: Scores) -> None:
-    """Print the main scores as a small table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("", "micro F1", "macro F1"):
-        table.add_column(column, justify="right" if column else "left")
-    table.add_row("Leaf", f"{found.leaf.micro:.4f}", f"{found.leaf.macro:.4f}")
-    table.add_row("Overall", f"{found.overall.micro:.4f}", f"{found.overall.macro:.4f}")
-    for level in found.levels:
-        table.add_row(f"Level {level.level}", f"{level.f1.micro:.4f}", f"{level.f1.macro:.4f}")
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
-        f"{counted(found.n_documents)}: whole path right {found.path_accuracy:.4f}, "
-        f"leaf reached {found.coverage:.4f}\n"
-        f"hierarchical precision {found.hierarchical_precision:.4f}, recall {found.hierarchical_recall:.4f}"
-    )

@@ -1,4 +1,4 @@
-"""The hot loop of Poincaré embeddings, on raw arrays only; `tests/test_baseline_poincare.py` has a plain twin.
+"""The hot loop of Poincaré embeddings, on raw arrays only; `tests/test_system_poincare.py` has a plain twin.
 
 All points lie in the open unit ball. The distance of u and v there is arcosh(1 + 2 |u - v|^2 / (a b)) with
 a = 1 - |u|^2 and b = 1 - |v|^2.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,27 +23,6 @@ _LONGEST_NAME = 28
 _FEWEST = 5
 # The exact method takes the square of the number of nodes in time and memory.
 _EXACT_UP_TO = 200
-
-
-@dataclass(frozen=True)
-class LabelMap:
-    """What a map is drawn from.
-
-    Attributes
-    ----------
-    vectors : array
-        A vector for each node of the tree, the root among them.
-    taxonomy : Taxonomy
-        The tree.
-
-    Examples
-    --------
-    >>> LabelMap(np.eye(3), Taxonomy.from_paths([("a",), ("b",)])).vectors.shape
-    (3, 3)
-    """
-
-    vectors: npt.NDArray[Any]
-    taxonomy: Taxonomy
 
 
 def draw_label_map(

@@ -18,7 +18,7 @@ from himecat.compare.figures.style import (
     save,
     shortened,
 )
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.summaries import Measure, Summary, row_of, summarise_runs
 from himecat.errors import UsageError
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from himecat.compare.figures.scores import LONGEST_NAME, LOOKS
 from himecat.compare.figures.style import INK, check_suffix, house_style, plain, save, shortened
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.summaries import Measure, Sweep, find_sweeps
 from himecat.errors import UsageError
 

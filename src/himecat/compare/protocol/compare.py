@@ -1,30 +1,33 @@
-"""All systems side by side on datasets: the runs, and what tables and the report need beside them."""
+"""`compare`, `ablate` and `sweep`: lists of rows over one runner, on one dataset or several."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from himecat.compare.protocol.ablate import ablate
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.run_cache import (
+from himecat.compare.protocol.cache import (
     FloatArray,
+    cached_vectors,
     code_version,
     dataset_fingerprint,
-    kept_vectors,
     results_folder,
 )
-from himecat.compare.protocol.runs import Conditions, failures, run_systems
+from himecat.compare.protocol.choices import OURS, Choice, choose_systems
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.runner import Conditions, failures, run_systems
 from himecat.compare.protocol.statistics import DatasetStatistics
-from himecat.compare.protocol.sweep import SWEEPS, sweep
-from himecat.compare.protocol.systems import OURS, choose_systems
+from himecat.compare.systems.himecat import HimecatPaper, system_with_method
 from himecat.errors import HimecatError, UsageError
 from himecat.input.dataset import Dataset, open_dataset
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
 
-if TYPE_CHECKING:
-    from himecat.compare.figures.label_map import LabelMap
+SWEEPS = {
+    "p": ("dimension", (10, 50, 100, 200, 300)),
+    "beta": ("beta", (0, 50, 100, 500, 1000, 2000)),
+}
+"""The paper's two sweeps: the hyperparameter and its values."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,72 @@ class Comparison:
         }
 
 
+def ablation_rows(metadata: Sequence[str], method: str | None = None) -> list[Choice]:
+    """The rows of Table 3: the full method, and one without each of its parts.
+
+    A single type of metadata is not left out once more by its name: that is the row without metadata.
+
+    Parameters
+    ----------
+    metadata : sequence of str
+        The metadata fields of the dataset.
+    method : str, optional
+        `paper` for the published method.
+
+    Examples
+    --------
+    >>> [row.title for row in ablation_rows(["authors", "tags"])]
+    ['himecat', 'No-Hierarchy', 'No-Metadata', 'No-authors', 'No-tags']
+    """
+    name = system_with_method(method)
+    rows = [
+        Choice(name, title=Choice(name).kind.title),
+        Choice(name, {"use_hierarchy": False}, title="No-Hierarchy"),
+    ]
+    if metadata:
+        rows.append(Choice(name, {"use_metadata": False}, title="No-Metadata"))
+    if len(metadata) > 1:
+        rows += [Choice(name, {"ignore_metadata": [kind]}, title=f"No-{kind}") for kind in metadata]
+    return rows
+
+
+def sweep_rows(parameter: str, *, method: str | None = "paper", values: Sequence[int] = ()) -> list[Choice]:
+    """The rows of a sweep: one system at every value of a hyperparameter.
+
+    Parameters
+    ----------
+    parameter : str
+        `p` or `beta`.
+    method : str, optional
+        `paper` for the published method, None or `default` for the default one, which makes no synthetic
+        documents and so has no beta.
+    values : sequence of int
+        Other values than the paper's.
+
+    Raises
+    ------
+    UsageError
+        There is no such sweep.
+
+    Examples
+    --------
+    >>> [row.parameters for row in sweep_rows("p", values=[10, 50])]
+    [{'dimension': 10}, {'dimension': 50}]
+    """
+    if parameter not in SWEEPS:
+        raise UsageError(f"There is no sweep of {parameter!r}; known are {' and '.join(SWEEPS)}.")
+    name = system_with_method(method)
+    if parameter == "beta" and name == "himecat":
+        raise UsageError("beta has no part in the default method: sweep it with --method paper.")
+    setting, published = SWEEPS[parameter]
+    chosen = list(dict.fromkeys(values or published))
+    if len(chosen) < 2:
+        raise UsageError(
+            f"A sweep follows a parameter over two values at least, and there is only {chosen[0]}."
+        )
+    return [Choice(name, {setting: value}) for value in chosen]
+
+
 def compare(
     conditions: Conditions,
     systems: Sequence[str] = (),
@@ -101,16 +170,15 @@ def compare(
     ablations, sweeps : bool
         Whether to run our systems without their parts and with other values of p and beta, too.
     progress : Progress, optional
-        Told of every run.
+        Shows every run.
 
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     letters = write_sample(f"{place}/letters", 330)
-    ...     found = compare(Conditions(letters, draws=1, cache=Path(place) / "kept"), ["tfidf-svm"])
+    ...     found = compare(Conditions(letters, draws=1, cache=False), ["tfidf-svm"])
     >>> [run.system for run in found.runs], found.ours, found.failures
     (['tfidf-svm'], 'tfidf-svm', [])
     """
@@ -124,14 +192,55 @@ def compare(
     parts: list[Run] = []
     swept: list[Run] = []
     try:
-        for preset in ("paper", None) if ablations else ():
-            parts += ablate(conditions, preset=preset, progress=shown)
+        for method in ("paper", None) if ablations else ():
+            rows = ablation_rows(open_dataset(conditions.folder).metadata, method)
+            parts += run_systems(conditions, rows, progress=shown)
         for parameter in SWEEPS if sweeps else ():
-            swept += sweep(conditions, parameter, progress=shown)
+            swept += run_systems(conditions, sweep_rows(parameter), progress=shown)
     except HimecatError as error:
         # What the systems gave is worth showing without these.
         notes.append(f"Ablations or sweeps are missing. {error}")
     return Comparison(runs, ours, [statistics], parts, swept, notes)
+
+
+def ablate(
+    conditions: Conditions, *, method: str | None = None, progress: Progress | None = None
+) -> Comparison:
+    """Run our method without each of its parts; see `ablation_rows`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> ablate(Conditions(Path("no-such-folder")))
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: no-such-folder: there is no such folder.
+    """
+    rows = ablation_rows(open_dataset(conditions.folder).metadata, method)
+    runs = run_systems(conditions, rows, progress=progress)
+    return Comparison([], system_with_method(method), [dataset_statistics(conditions)], ablations=runs)
+
+
+def sweep(
+    conditions: Conditions,
+    parameter: str,
+    *,
+    method: str | None = "paper",
+    values: Sequence[int] = (),
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run our method at every value of a hyperparameter; see `sweep_rows`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> sweep(Conditions(Path("letters")), "gamma")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: There is no sweep of 'gamma'; known are p and beta.
+    """
+    runs = run_systems(conditions, sweep_rows(parameter, method=method, values=values), progress=progress)
+    return Comparison([], system_with_method(method), [dataset_statistics(conditions)], sweeps=runs)
 
 
 def on_each(
@@ -152,7 +261,7 @@ def on_each(
     run : function
         What to do with each.
     progress : Progress, optional
-        Told which dataset comes next, and which is left out.
+        Shows which dataset comes next, and which is left out.
 
     Raises
     ------
@@ -202,23 +311,42 @@ def on_each(
 
 
 def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
-    """What the dataset is made of, all of it."""
+    """Statistics of the whole dataset."""
     from himecat.input.builder import load_corpus
     from himecat.input.dataset import true_nodes
     from himecat.input.documents import Fields
 
     dataset = open_dataset(conditions.folder)
     loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata))
-    # Documents that cannot be scored come to light here, once for all systems.
+    # Documents that cannot be scored are errors here, once for all systems.
     true_nodes(dataset, loaded)
     return DatasetStatistics.of(dataset, loaded)
 
 
-def label_map(conditions: Conditions, progress: Progress | None = None) -> LabelMap:
-    """The label vectors of the published method on draw 0, for the map of the tree; kept like results."""
-    from himecat.compare.figures.label_map import LabelMap
-    from himecat.compare.protocol.systems import HimecatPaper
+@dataclass(frozen=True)
+class LabelMap:
+    """The label vectors of a tree, for a map of it.
 
+    Attributes
+    ----------
+    vectors : array
+        A vector for each node of the tree, the root among them.
+    taxonomy : Taxonomy
+        The tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LabelMap(np.eye(3), Taxonomy.from_paths([("a",), ("b",)])).vectors.shape
+    (3, 3)
+    """
+
+    vectors: FloatArray
+    taxonomy: Taxonomy
+
+
+def label_map(conditions: Conditions, progress: Progress | None = None) -> LabelMap:
+    """The label vectors of the published method on draw 0, for the map of the tree; cached like results."""
     dataset = open_dataset(conditions.folder)
     key = {
         "dataset": dataset_fingerprint(dataset),
@@ -226,7 +354,7 @@ def label_map(conditions: Conditions, progress: Progress | None = None) -> Label
         "per_leaf": None if dataset.first_draw is not None else conditions.per_leaf,
         "code": code_version(HimecatPaper),
     }
-    vectors = kept_vectors(
+    vectors = cached_vectors(
         results_folder(conditions.cache), "labels", key, lambda: _label_vectors(dataset, conditions, progress)
     )
     return LabelMap(vectors, dataset.taxonomy)
@@ -234,12 +362,11 @@ def label_map(conditions: Conditions, progress: Progress | None = None) -> Label
 
 def _label_vectors(dataset: Dataset, conditions: Conditions, progress: Progress | None) -> FloatArray:
     from himecat.compare.protocol.measure import read_draw
-    from himecat.compare.protocol.systems import HimecatPaper
     from himecat.estimator import HiMeCat
     from himecat.methods import Paper
 
-    read = read_draw(dataset, HimecatPaper(), conditions.drawn(0))
-    # The map shows the space; no documents are placed, so the quickest classifier will do.
+    read = read_draw(conditions.source, dataset, HimecatPaper(), 0, conditions.per_leaf)
+    # The map shows the space; no document is classified, so the fastest classifier will do.
     model = HiMeCat(
         dataset.taxonomy,
         dataset.metadata,
@@ -255,5 +382,4 @@ def _reference(names: Sequence[str], against: str | None) -> str:
         if against not in names:
             raise UsageError(f"--against {against}: compared are {', '.join(names)}.")
         return against
-    usual = ("himecat", *OURS)
-    return next((name for name in usual if name in names), names[0])
+    return next((name for name in ("himecat", *OURS) if name in names), names[0])

@@ -1,4 +1,4 @@
-"""One run of one system, in this process: read the dataset, show a few labels, score all the others."""
+"""One run of one system, in this process: read the dataset, fit on a few labelled documents, score all the others."""
 
 from __future__ import annotations
 
@@ -7,52 +7,74 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.protocol.processes import costs_since
-from himecat.compare.protocol.results import Run
+from himecat.classifier.assignments import Assignments
+from himecat.compare.protocol.run import Run, finite
+from himecat.compare.protocol.worker import costs_since
 from himecat.compare.systems.system import NodeArray, System, Task
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
+from himecat.evaluation.reliability import level_calibration
 from himecat.input.builder import load_corpus
-from himecat.input.corpus import Corpus, Supervision
+from himecat.input.corpus import Corpus, Ragged, Supervision, Vocabulary
 from himecat.input.dataset import Dataset, draw, open_dataset, true_nodes
 from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.problems import Problems
+from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.tokenizer import Tokenizer
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder_cache import EncoderReader
 from himecat.views.text_encoder import open_encoder
 
+RowIds = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
-class Draw:
-    """What one run sees of a dataset.
+class Source:
+    """A dataset folder and how its documents are read.
 
     Attributes
     ----------
-    number, per_leaf : int
-        Which draw of the labelled documents, and how many per leaf where `doc_id.txt` does not say.
+    folder : path
+        The dataset folder.
+    fields : Fields
+        Names of the fields; without metadata, those of `meta_dict.json`.
+    taxonomy : str, optional
+        A file with another tree than that of the folder.
     limit : int or None
         Only this many documents: the labelled ones and a random part of the others, the same for all systems.
+    tokenizer : str or Tokenizer
+        What splits texts into words.
 
     Examples
     --------
-    >>> Draw(0).limit is None
+    >>> Source("letters").limit is None
     True
     """
 
-    number: int
-    per_leaf: int = 5
+    folder: str | PathLike[str]
+    fields: Fields | None = None
+    taxonomy: str | None = None
     limit: int | None = None
+    tokenizer: str | Tokenizer = "unicode"
+
+    def open(self) -> Dataset:
+        """The dataset; its tree and metadata fields are those that were asked for."""
+        dataset = open_dataset(self.folder)
+        if self.taxonomy is not None:
+            dataset = replace(dataset, taxonomy=read_taxonomy(self.taxonomy))
+        return dataset if self.fields is None else replace(dataset, metadata=self.fields.metadata)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A dataset as one system reads it, with the truth that the system is not shown.
+    """A dataset as one system reads it, with the true nodes, which the system does not see.
 
     Examples
     --------
@@ -68,50 +90,54 @@ class Reading:
     texts: Sequence[str]
 
     @property
-    def test(self) -> npt.NDArray[np.int64]:
+    def test(self) -> RowIds:
         """Rows of the documents that are scored: those that are not labelled."""
         return np.setdiff1d(np.arange(len(self.truth)), self.labelled.rows)
 
 
 def measure(
-    folder: str | PathLike[str],
+    source: Source,
     system: System,
-    drawn: Draw,
+    number: int = 0,
     *,
+    per_leaf: int = 5,
     seed: int = 0,
     parameters: Mapping[str, Any] | None = None,
     encoder: str | None = None,
+    holdout: float = 0.0,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Run:
     """Run a system on one draw and score the documents that are not labelled.
 
-    The costs are those of this process: reading, learning and placing. Vectors of an encoder that are kept
-    already cost next to nothing.
+    The costs are those of this process: reading, fitting and predicting. Cached vectors of an encoder cost next
+    to nothing. What a holdout adds comes last and is not in the costs.
 
     Parameters
     ----------
-    folder : path
-        A dataset folder.
+    source : Source
+        The dataset.
     system : System
-        What places the documents.
-    drawn : Draw
-        Which documents it sees, and which of them with labels.
+        What predicts.
+    number, per_leaf : int
+        Which draw of the labelled documents, and how many per leaf where `doc_id.txt` does not list them.
     seed, threads : int
         Given to the system.
     parameters : mapping, optional
-        What the record says of the system's parameters.
+        The system's parameters as the record names them.
     encoder : str, optional
         A text encoder, for systems with `vectors` or `texts`.
+    holdout : float
+        Share of the unlabelled documents for a second fit without them; see `Run.held_out`. 0 for no second fit.
     progress : Progress, optional
-        Told how far the work has come.
+        Where progress is shown.
 
     Raises
     ------
     DataError
         The dataset cannot be used.
     UsageError
-        The system needs an encoder and there is none, or gave something else than a leaf per document.
+        The system needs an encoder and there is none, or did not give a leaf for every document.
 
     Examples
     --------
@@ -119,7 +145,7 @@ def measure(
     >>> from himecat.compare.systems.tfidf_svm import TfidfSvm
     >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     run = measure(write_sample(f"{place}/letters", 330), TfidfSvm(), Draw(0))
+    ...     run = measure(Source(write_sample(f"{place}/letters", 330)), TfidfSvm())
     >>> run.dataset, run.system, run.leaf["micro"] > 0.1
     ('letters', 'tfidf-svm', True)
     """
@@ -127,36 +153,35 @@ def measure(
     shown = progress or silent()
     if system.vectors and encoder is None:
         raise UsageError(f"The system {system.name!r} needs an encoder: name one with --encoder.")
-    dataset = open_dataset(folder)
-    reads = system.vectors or system.texts
-    read = read_draw(dataset, system, drawn, encoder=encoder, threads=threads, progress=shown)
-    test = read.test
+    dataset = source.open()
+    read = read_draw(source, dataset, system, number, per_leaf, encoder, threads, shown)
+    test, taxonomy = read.test, dataset.taxonomy
     if not len(test):
         raise DataError(
-            f"{dataset.documents}: draw {drawn.number} labels every document, so none is left to score."
+            f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
+    shown.say(f"Draw {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
     # From here on the system sees the labels of the drawn documents and no others.
-    found = system.place(
-        Task(
-            read.corpus,
-            dataset.taxonomy,
-            read.labelled,
-            texts=read.texts,
-            encoder=encoder if reads else None,
-            seed=seed,
-            threads=threads,
-            progress=shown,
-        )
+    task = Task(
+        read.corpus,
+        taxonomy,
+        read.labelled,
+        texts=read.texts,
+        encoder=encoder if system.vectors or system.texts else None,
+        seed=seed,
+        threads=threads,
+        progress=shown,
     )
-    nodes = _checked(system, found, dataset.taxonomy, len(read.corpus))
-    scores = score(dataset.taxonomy, read.truth[test], nodes[test])
+    found = system.fit_predict(task)
+    nodes = _checked(system, found, taxonomy, len(read.corpus))
+    scores = score(taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
-    return Run(
+    run = Run(
         dataset=dataset.name,
         system=system.name,
         title=system.title,
         parameters=dict(parameters or {}),
-        draw=drawn.number,
+        draw=number,
         seed=seed,
         leaf=scores.leaf.as_dict(),
         overall=scores.overall.as_dict(),
@@ -164,74 +189,118 @@ def measure(
         cpu_seconds=round(costs.cpu_seconds, 3),
         peak_rss_mb=round(costs.peak_rss_mb, 1),
     )
+    if isinstance(found, Assignments):
+        tested = Assignments(taxonomy, found.nodes[test], found.confidence[test])
+        run = replace(run, calibration=finite(level_calibration(taxonomy, read.truth[test], tested)))
+    if not holdout:
+        return run
+    size = max(1, round(holdout * len(test)))
+    out = test[np.sort(np.random.default_rng(number).choice(len(test), size, replace=False))]
+    shown.say(f"Draw {number}: once more without {len(out):,} of the documents to score")
+    later = _predict_new(system, task, out)
+    return replace(
+        run,
+        held_out=score(taxonomy, read.truth[out], later.nodes).leaf.as_dict(),
+        had_them=score(taxonomy, read.truth[out], nodes[out]).leaf.as_dict(),
+    )
+
+
+def _predict_new(system: System, task: Task, out: RowIds) -> Assignments:
+    """What a model fitted without some documents predicts for them.
+
+    Words and metadata values that only they bring are left out too: a model that knew them would not be meeting
+    new documents.
+    """
+    fit = getattr(system, "fit", None)
+    if fit is None:
+        raise UsageError(f"The system {system.name!r} predicts only the documents that it is fitted on.")
+    rows = np.setdiff1d(np.arange(len(task.corpus)), out)
+    rest = task.corpus.take(rows)
+
+    def occurring(vocabulary: Vocabulary, values: Ragged, least: int) -> Vocabulary:
+        counts = np.bincount(values.values, minlength=len(vocabulary))
+        known = np.flatnonzero(counts >= least).tolist()
+        # In the order of reading, so that this is the very same as reading the rest alone.
+        known.sort(key=lambda number: (-counts[number], vocabulary.names[number]))
+        names = tuple(vocabulary.names[number] for number in known)
+        return replace(vocabulary, names=names, counts=counts[known].astype(np.int64))
+
+    words = occurring(rest.words, rest.tokens, system.min_count)
+    values = {kind: occurring(column.vocabulary, column.values, 1) for kind, column in rest.metadata.items()}
+    labelled = replace(task.supervision, rows=np.searchsorted(rows, task.supervision.rows))
+    model = fit(replace(task, corpus=rest.aligned(words, values), supervision=labelled))
+    found: Assignments = model.assign(task.corpus.take(out))
+    return found
 
 
 def read_draw(
+    source: Source,
     dataset: Dataset,
     system: System,
-    drawn: Draw,
-    *,
+    number: int,
+    per_leaf: int = 5,
     encoder: str | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Reading:
     """Read a dataset as a system asks for it: its words, and texts and vectors where it wants them.
 
-    With a limit, the documents beyond it might as well not be there: their words are not counted either.
+    With a limit, the documents beyond it are not read: their words are not counted either.
     """
-    fields = Fields(metadata=dataset.metadata)
-    source: Any = dataset.documents
-    if drawn.limit is not None:
-        truth, labelled, rows = _chosen(dataset, fields, drawn)
-        kept = _documents(dataset, fields, rows)
-        source = [_record(document) for document in kept]
-    # Kept beside the dataset's file also where only a part of it is read.
-    readers = (
-        [EncoderReader(open_encoder(encoder, threads=threads), beside=dataset.documents)]
-        if system.vectors and encoder is not None
-        else []
-    )
+    fields = source.fields or Fields(metadata=dataset.metadata)
+    documents: Any = dataset.documents
+    if source.limit is not None:
+        truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
+        read = _documents(dataset.documents, fields, rows)
+        documents = [_record(document, fields) for document in read]
+    readers = []
+    if system.vectors and encoder is not None:
+        # Cached beside the dataset's file also where only a part of it is read.
+        readers = [EncoderReader(open_encoder(encoder, threads=threads), beside=dataset.documents)]
     loaded = load_corpus(
-        source,
+        documents,
         fields,
         min_count=system.min_count,
         max_tokens=system.max_tokens,
+        tokenizer=source.tokenizer,
         readers=readers,
         progress=progress,
     )
-    if drawn.limit is None:
+    if source.limit is None:
         truth = true_nodes(dataset, loaded)
-        labelled = draw(dataset, truth, drawn.number, drawn.per_leaf)
-        kept = _documents(dataset, fields) if system.texts else []
-    return Reading(loaded.corpus, truth, labelled, [_full_text(d) for d in kept] if system.texts else ())
+        labelled = draw(dataset, truth, number, per_leaf)
+        read = _documents(dataset.documents, fields) if system.texts else []
+    texts = [_full_text(one) for one in read] if system.texts else ()
+    return Reading(loaded.corpus, truth, labelled, texts)
 
 
-def _chosen(
-    dataset: Dataset, fields: Fields, drawn: Draw
-) -> tuple[NodeArray, Supervision, npt.NDArray[np.int64]]:
-    """Truth and labels of the documents within the limit, and their rows in the dataset."""
+def _limited(
+    limit: int, dataset: Dataset, fields: Fields, number: int, per_leaf: int
+) -> tuple[NodeArray, Supervision, RowIds]:
+    """True nodes and labels of the documents within the limit, and their rows in the dataset."""
     truth = true_nodes(dataset, load_corpus(dataset.documents, fields, max_tokens=1))
-    labelled = draw(dataset, truth, drawn.number, drawn.per_leaf)
+    labelled = draw(dataset, truth, number, per_leaf)
     others = np.setdiff1d(np.arange(len(truth)), labelled.rows)
-    size = (drawn.limit or 0) - len(labelled)
+    size = limit - len(labelled)
     if size < 1:
         raise UsageError(
-            f"--limit {drawn.limit} leaves no document to score: draw {drawn.number} labels {len(labelled)}."
+            f"--limit {limit} leaves no document to score: draw {number} labels {len(labelled)}."
         )
     # The order does not depend on the limit: a larger one only adds documents.
-    part = np.random.default_rng(drawn.number).permutation(others)[:size]
+    part = np.random.default_rng(number).permutation(others)[:size]
     rows = np.union1d(labelled.rows, part)
     return truth[rows], replace(labelled, rows=np.searchsorted(rows, labelled.rows)), rows
 
 
-def _documents(dataset: Dataset, fields: Fields, rows: npt.NDArray[np.int64] | None = None) -> list[Document]:
+def _documents(file: Path, fields: Fields, rows: RowIds | None = None) -> list[Document]:
     wanted = None if rows is None else set(rows.tolist())
-    every = enumerate(chain.from_iterable(read_documents(dataset.documents, fields, Problems())))
+    every = enumerate(chain.from_iterable(read_documents(file, fields, Problems())))
     return [document for row, document in every if wanted is None or row in wanted]
 
 
-def _record(document: Document) -> dict[str, Any]:
-    return {**document.metadata, "id": document.id, "text": document.text, "labels": document.labels}
+def _record(document: Document, fields: Fields) -> dict[str, Any]:
+    named = {fields.id: document.id, fields.text[0]: document.text, fields.labels: document.labels}
+    return {**document.metadata, **named}
 
 
 def _full_text(document: Document) -> str:
@@ -240,6 +309,9 @@ def _full_text(document: Document) -> str:
 
 
 def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -> NodeArray:
+    """The nodes that a system gave; without probabilities every one has to be a leaf."""
+    if isinstance(found, Assignments):
+        return found.nodes
     nodes = np.asarray(found)
     if nodes.shape != (n_documents,):
         shape = " x ".join(map(str, nodes.shape)) or "a single value"
@@ -250,13 +322,12 @@ def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -
         raise UsageError(
             f"The system {system.name!r} should give nodes of the tree as whole numbers, not {nodes.dtype}."
         )
-    leaves = np.asarray(taxonomy.leaves)
-    strange = np.flatnonzero(~np.isin(nodes, leaves))
-    if len(strange):
-        node = int(nodes[strange[0]])
+    wrong = np.flatnonzero(~np.isin(nodes, np.asarray(taxonomy.leaves)))
+    if len(wrong):
+        node = int(nodes[wrong[0]])
         known = f", {taxonomy.title(node) if node else 'the root'}," if 0 <= node < len(taxonomy) else ""
         raise UsageError(
-            f"The system {system.name!r} put document {strange[0]} on node {node}{known} which is not a leaf of "
+            f"The system {system.name!r} put document {wrong[0]} on node {node}{known} which is not a leaf of "
             "the tree."
         )
     return nodes.astype(np.int64)

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.errors import UsageError
 
 # Differences that vary less than this, in F1, vary by rounding only.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from himecat.compare.protocol.evaluate import spread
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.significance import PairedTest, compare_runs
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.significance import PairedTest
 from himecat.compare.protocol.statistics import DatasetStatistics
 from himecat.compare.protocol.summaries import (

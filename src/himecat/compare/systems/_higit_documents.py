@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._wesh_topics import fit_topic
+from himecat.compare.systems._topics import fit_topic
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.synthesis import SyntheticDocuments, nearest_words

@@ -1,15 +1,17 @@
-"""What the systems that fine-tune a transformer share: loading, cutting texts, training, passing over all texts."""
+"""What the systems that fine-tune a transformer share: loading, truncation, training and prediction."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems.system import Task
+from himecat.compare.systems.system import NodeArray, System, Task, parameter
 from himecat.errors import UsageError
 from himecat.runtime.progress import Stage
 from himecat.views.text_encoder import open_encoder
@@ -25,6 +27,42 @@ _WEIGHT_DECAY = 0.01
 _LONGEST_GRADIENT = 1.0
 _WIDTH_OF_BASE = 768
 _BATCH_TEXTS = 32
+
+
+@dataclass(frozen=True)
+class FineTuned(System):
+    """A system that fine-tunes a pretrained transformer on the labelled documents.
+
+    Attributes
+    ----------
+    max_text_tokens : int
+        Longer texts are cut in the middle, in training and in prediction.
+    batch_size : int
+        Documents, or pairs of them, per training step.
+    learning_rate : float or None
+        Highest learning rate; None for 2e-5, or 1e-4 where the transformer is narrower than BERT's base model.
+    """
+
+    texts = True
+    loads_encoder = True
+    requires = ("torch", "sentence_transformers")
+
+    max_text_tokens: int = parameter(64, least=4)
+    batch_size: int = parameter(16, least=1)
+    learning_rate: float | None = parameter(None, above=0)
+
+    def fit_predict(self, task: Task) -> NodeArray:
+        """The leaf of every document."""
+        leaves = np.unique(task.leaf_nodes)
+        with seeded(task.seed, task.threads):
+            transformer = Transformer.of(task, self.name)
+            if len(leaves) == 1:
+                return np.full(len(task.corpus), leaves[0], dtype=np.int64)
+            return self.predict_texts(task, transformer, transformer.tokens(task.texts, self.max_text_tokens))
+
+    @abstractmethod
+    def predict_texts(self, task: Task, transformer: Transformer, rows: TokenRows) -> NodeArray:
+        """Fine-tune the transformer, and predict the leaf of every text; there are two leaves at least."""
 
 
 @contextmanager
@@ -110,7 +148,7 @@ class Transformer:
 
     @property
     def learning_rate(self) -> float:
-        """The rate that was published for models of this width.
+        """The published rate for models of this width.
 
         2e-5 is BERT's for its base model and up; narrow models learn too little in a few hundred steps of it,
         and the rates tried for the small models of the BERT family begin at 3e-5 and end at 3e-4.
@@ -129,7 +167,7 @@ class Transformer:
         return [cut_middle(row, limit) or [self._tokenizer.pad_token_id] for row in rows]
 
     def padded(self, rows: TokenRows) -> dict[str, torch.Tensor]:
-        """Texts as one batch, filled up to the longest of them."""
+        """Texts as one batch, padded to the longest of them."""
         import torch
 
         numbers = torch.full((len(rows), max(map(len, rows))), self._tokenizer.pad_token_id)
@@ -151,7 +189,7 @@ class Transformer:
 
 
 def cut_middle(row: list[int], limit: int) -> list[int]:
-    """Leave out the middle of what is longer than the limit; a quarter of the rest is from the end.
+    """Truncate in the middle what is longer than the limit; a quarter of the rest is from the end.
 
     Examples
     --------
@@ -182,20 +220,20 @@ def fine_tune(
     rate: float,
     stage: Stage,
 ) -> None:
-    """Take a step with AdamW for each batch, with a warm-up over the first tenth and a linear way down after it.
+    """Train with AdamW, one step per batch, with a warm-up over the first tenth and linear decay after it.
 
     Parameters
     ----------
     modules : sequence of torch.nn.Module
-        What is trained; they are in training mode meanwhile.
+        What is trained; in training mode meanwhile.
     loss_of : function
-        Gives the loss of one batch.
+        The loss of one batch.
     batches : sequence of arrays
-        What it is given.
+        The batches.
     rate : float
         Highest learning rate.
     stage : Stage
-        Told of each step.
+        Shows the steps.
 
     Examples
     --------
@@ -212,7 +250,7 @@ def fine_tune(
     import torch
 
     trained = [one for module in modules for one in module.parameters() if one.requires_grad]
-    # Offsets and scales are not drawn to zero, as in BERT's own training.
+    # No weight decay for biases and scales, as in BERT's own training.
     groups = [
         {"params": [one for one in trained if one.ndim > 1], "weight_decay": _WEIGHT_DECAY},
         {"params": [one for one in trained if one.ndim <= 1], "weight_decay": 0.0},
@@ -240,9 +278,7 @@ def fine_tune(
 def apply_to_all(
     function: Callable[[TokenRows], torch.Tensor], rows: TokenRows, stage: Stage
 ) -> npt.NDArray[np.float32]:
-    """What a function gives for every text, in batches of texts of about one length.
-
-    Sorted by length, next to nothing is spent on the filling of shorter texts.
+    """The results of a function for every text, in batches of texts of similar length, which need little padding.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A convolutional network per inner node, and the classifier of a level that they make together."""
+"""The parameters of WeSHClass, its convolutional network per inner node, and the classifier of a level."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._wesh_settings import WeSHClassSettings
-from himecat.compare.systems.system import Task
+from himecat.compare.systems.system import Task, check_parameters, parameter
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.kernels import kimcnn as _kernels
@@ -25,6 +24,70 @@ BATCH = 256
 _PREDICT_BATCH = 4096
 # A document with less of its target below a node teaches that node nothing worth the time.
 _LEAST_MASS = 1e-3
+
+
+@dataclass(frozen=True)
+class WeSHClassSettings:
+    """The parameters of the classifier.
+
+    Attributes
+    ----------
+    keywords : int
+        Keywords per leaf, taken from its labelled documents.
+    beta : int
+        Pseudo documents per category.
+    length, sentence : int
+        Words of a pseudo document, at most, and how many of them are written before the language model begins
+        again with the first word.
+    alpha : float
+        Share of a pseudo document's label that is spread evenly over its category and the siblings.
+    real_share : float
+        The labelled documents are repeated until they are this share of the pseudo documents.
+    common_words, language_tokens : int
+        Words that the language model knows, and words of the corpus that it reads in training.
+    epochs : int
+        Passes over the pseudo documents in pretraining.
+    rounds, round_steps : int
+        At most so many rounds of self-training per level, and batches per round.
+    rate, self_rate, momentum : float
+        Of gradient descent in pretraining and in self-training.
+    delta : float
+        Self-training ends when the labels of less than so many per cent of the documents change.
+    block : bool
+        Whether documents are kept at an inner node where no child stands out.
+    gamma : float
+        The normalised entropy over the children above which none does.
+
+    Examples
+    --------
+    >>> WeSHClassSettings(beta=100).beta
+    100
+    >>> WeSHClassSettings(gamma=2.0)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: gamma must be between 0 and 1, not 2.0.
+    """
+
+    keywords: int = parameter(10, least=1)
+    beta: int = parameter(500, least=0)
+    length: int = parameter(100, least=1)
+    sentence: int = parameter(50, least=1)
+    alpha: float = parameter(0.2, least=0, most=1)
+    real_share: float = parameter(0.2, least=0, most=1)
+    common_words: int = parameter(5000, least=1)
+    language_tokens: int = parameter(300_000, least=0)
+    epochs: int = parameter(30, least=0)
+    rounds: int = parameter(10, least=0)
+    round_steps: int = parameter(30, least=1)
+    rate: float = parameter(0.1, least=0)
+    self_rate: float = parameter(0.005, least=0)
+    momentum: float = parameter(0.9, least=0, most=1)
+    delta: float = parameter(0.1, least=0)
+    block: bool = True
+    gamma: float = parameter(0.9, least=0, most=1)
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
 
 
 def batch_of(documents: Ragged, rows: Rows, vectors: FloatArray) -> Batch:

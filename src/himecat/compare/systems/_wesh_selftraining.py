@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._wesh_ensemble import BATCH, Ensemble
-from himecat.compare.systems._wesh_settings import WeSHClassSettings
+from himecat.compare.systems._wesh_ensemble import BATCH, Ensemble, WeSHClassSettings
 from himecat.compare.systems.system import Task
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._checks import require_above_zero
-from himecat.compare.systems.system import NodeArray, System, Task
+from himecat.compare.systems.system import NodeArray, System, Task, parameter
 from himecat.compare.systems.tfidf_svm import token_counts
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -32,7 +31,7 @@ class HierSvm(System):
     >>> tree = Taxonomy.from_paths([("sport", "football"), ("sport", "tennis"), ("politics",)])
     >>> nodes = np.array([tree.find(name) for name in ("football", "tennis", "politics")])
     >>> task = Task(read_corpus([*texts, "goal", "one more tax"]), tree, Supervision(np.arange(3), nodes))
-    >>> [tree.names[leaf] for leaf in HierSvm().place(task)]
+    >>> [tree.names[leaf] for leaf in HierSvm().fit_predict(task)]
     ['football', 'tennis', 'politics', 'football', 'politics']
     """
 
@@ -42,12 +41,9 @@ class HierSvm(System):
         "Words and metadata values weighed by TF-IDF, a linear SVM at every inner node, from the top down."
     )
 
-    c: float = 1.0
+    c: float = parameter(1.0, above=0)
 
-    def __post_init__(self) -> None:
-        require_above_zero(self, "c")
-
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         from sklearn.feature_extraction.text import TfidfTransformer
         from sklearn.svm import LinearSVC

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from himecat.compare.systems._checks import require_at_least
 from himecat.compare.systems._higit_documents import disjoint, pseudo_documents
 from himecat.compare.systems._higit_network import star_network
 from himecat.compare.systems._hin import default_samples, embed_network, own_seed
-from himecat.compare.systems._wesh_topics import keywords_of_leaves
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
+from himecat.compare.systems._topics import keywords_of_leaves
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
 from himecat.input.corpus import Supervision
 from himecat.paper.kimcnn import KimCNN
 from himecat.paper.topdown import fit_top_down
@@ -59,24 +58,18 @@ class HiGitClass(System):
     min_count = 5
     max_tokens = 300
 
-    keywords: int = 10
-    dimension: int = 100
-    samples: int | None = None
-    negatives: int = 5
-    rate: float = 0.025
-    beta: int = 500
-    alpha: float = 0.2
-    neighbours: int = 50
-    real_share: float = 0.2
-    epochs: int = 30
+    keywords: int = parameter(10, least=1)
+    dimension: int = parameter(100, least=2)
+    samples: int | None = parameter(None, least=1)
+    negatives: int = parameter(5, least=1)
+    rate: float = parameter(0.025, least=0)
+    beta: int = parameter(500, least=0)
+    alpha: float = parameter(0.2, least=0)
+    neighbours: int = parameter(50, least=1)
+    real_share: float = parameter(0.2, least=0)
+    epochs: int = parameter(30, least=1)
 
-    def __post_init__(self) -> None:
-        require_at_least(
-            self, keywords=1, dimension=2, samples=1, negatives=1, rate=0, beta=0, alpha=0, neighbours=1,
-            real_share=0, epochs=1,
-        )  # fmt: skip
-
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         corpus, taxonomy = task.corpus, task.taxonomy
         rows, leaves = task.leaf_rows, task.leaf_nodes

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from himecat.compare.systems._checks import require_at_least
 from himecat.compare.systems._hin import default_samples, embed_network, own_seed
 from himecat.compare.systems._metacat_network import generative_network
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
 from himecat.errors import UsageError
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -61,25 +60,22 @@ class MetaCat(System):
     max_tokens = 300
 
     local: tuple[str, ...] = ("tags", "hashtags", "keywords")
-    dimension: int = 100
-    samples: int | None = None
-    negatives: int = 5
-    rate: float = 0.025
-    beta: int = 100
-    concentration: float = 120.0
-    neighbours: int = 50
-    real_share: float = 0.55
-    epochs: int = 30
+    dimension: int = parameter(100, least=2)
+    samples: int | None = parameter(None, least=1)
+    negatives: int = parameter(5, least=1)
+    rate: float = parameter(0.025, least=0)
+    beta: int = parameter(100, least=0)
+    concentration: float = parameter(120.0, least=1e-3)
+    neighbours: int = parameter(50, least=1)
+    real_share: float = parameter(0.55, least=0)
+    epochs: int = parameter(30, least=1)
 
     def __post_init__(self) -> None:
         if isinstance(self.local, str):
             raise UsageError(f"local must be a list of metadata types, not the text {self.local!r}.")
-        require_at_least(
-            self, dimension=2, samples=1, negatives=1, rate=0, beta=0, concentration=1e-3, neighbours=1,
-            real_share=0, epochs=1,
-        )  # fmt: skip
+        super().__post_init__()
 
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document; its ancestors follow from the tree."""
         rows, leaves = task.leaf_rows, task.leaf_nodes
         classes, class_of = np.unique(leaves, return_inverse=True)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.compare.systems._graph import Graph, NodeIds, build_graph
-from himecat.compare.systems._weshclass import WeSHClassSettings, weshclass_on
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
-from himecat.errors import UsageError
+from himecat.compare.systems._wesh_ensemble import WeSHClassSettings
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
+from himecat.compare.systems.weshclass import weshclass_on
 from himecat.input.corpus import Ragged
 from himecat.runtime.progress import Progress, silent
 
-# Walks whose pairs are laid out at a time; Ctrl-C is seen in between.
+# Walks per call of the kernel; Ctrl-C is handled in between.
 _AT_ONCE = 2000
 # Rows are padded to a multiple of this many floats for the kernel.
 _LANE = 8
@@ -53,19 +53,14 @@ class Metapath2vec(WeSHClassSettings, System):
     max_tokens = 300
     requires = ("torch",)
 
-    dimension: int = 100
-    walks_per_node: int = 8
-    walk_length: int = 100
-    window: int = 7
-    negatives: int = 5
-    walk_rate: float = 0.025
+    dimension: int = parameter(100, least=1)
+    walks_per_node: int = parameter(8, least=1)
+    walk_length: int = parameter(100, least=2)
+    window: int = parameter(7, least=1)
+    negatives: int = parameter(5, least=1)
+    walk_rate: float = parameter(0.025, least=0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.walk_length < 2:
-            raise UsageError(f"walk_length must be at least 2, not {self.walk_length!r}.")
-
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         graph = build_graph(task.corpus, task.taxonomy, task.supervision)
         vectors = node_vectors(graph, self, seed=task.seed, progress=task.progress)

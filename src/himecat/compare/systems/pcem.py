@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
-from himecat.errors import UsageError
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 
@@ -43,7 +42,7 @@ class Pcem(System):
     >>> texts = ["late goal match", "tax law", "goal keeper", "law court", "keeper", "court"]
     >>> tree = Taxonomy.from_paths([("sport",), ("politics",)])
     >>> task = Task(read_corpus(texts), tree, Supervision(np.array([0, 1]), np.array([1, 2])))
-    >>> [tree.names[leaf] for leaf in Pcem().place(task)[:4]]
+    >>> [tree.names[leaf] for leaf in Pcem().fit_predict(task)[:4]]
     ['sport', 'politics', 'sport', 'politics']
     """
 
@@ -51,31 +50,22 @@ class Pcem(System):
     title = "PCEM"
     about = "Naive Bayes over paths of the tree, with EM on the unlabelled documents."
 
-    level_weight: float = 1.0
-    smoothing: float = 1.0
-    rounds: int = 50
-    tolerance: float = 1e-3
+    level_weight: float = parameter(1.0, above=0)
+    smoothing: float = parameter(1.0, above=0)
+    rounds: int = parameter(50, least=0)
+    tolerance: float = parameter(1e-3, least=0)
     score_unlabelled: bool = False
 
-    def __post_init__(self) -> None:
-        for name, value in (("level_weight", self.level_weight), ("smoothing", self.smoothing)):
-            if not 0 < value < np.inf:
-                raise UsageError(f"{name} must be a number above 0; found {value!r}.")
-        if self.rounds < 0 or not self.tolerance >= 0:
-            raise UsageError(
-                f"rounds and tolerance must not be below 0; found {self.rounds!r} and {self.tolerance!r}."
-            )
-
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         labelled = task.supervision
         # A leaf nothing is known of would keep a flat distribution and draw in whatever fits no other.
         leaves = np.unique(task.leaf_nodes)
         known = path_scores(task.taxonomy, labelled.nodes, leaves, self.level_weight)
         counts = word_counts(task.corpus, labelled)
-        # A label that speaks for no path at all tells nothing, so its document counts as unlabelled.
-        told = known.any(axis=1)
-        rows, known = labelled.rows[told], known[told]
+        # A label with no score for any path leaves its document unlabelled.
+        scored = known.any(axis=1)
+        rows, known = labelled.rows[scored], known[scored]
         unlabelled = counts[np.setdiff1d(np.arange(len(task.corpus)), rows)]
         between = path_scores(task.taxonomy, leaves, leaves, self.level_weight)
         with task.progress.stage("Rounds of EM over the paths") as stage:

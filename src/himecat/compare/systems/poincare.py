@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.compare.systems._graph import Graph, build_graph
-from himecat.compare.systems._weshclass import WeSHClassSettings, weshclass_on
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
+from himecat.compare.systems._wesh_ensemble import WeSHClassSettings
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
+from himecat.compare.systems.weshclass import weshclass_on
 from himecat.runtime.progress import Progress, silent
 
 FloatArray = npt.NDArray[np.float64]
@@ -52,14 +53,14 @@ class Poincare(WeSHClassSettings, System):
     max_tokens = 300
     requires = ("torch",)
 
-    dimension: int = 100
-    passes: int = 50
-    burn_in: int = 10
-    negatives: int = 10
-    edge_rate: float = 0.1
-    most_steps: int = 40_000_000
+    dimension: int = parameter(100, least=1)
+    passes: int = parameter(50, least=1)
+    burn_in: int = parameter(10, least=0)
+    negatives: int = parameter(10, least=1)
+    edge_rate: float = parameter(0.1, least=0)
+    most_steps: int = parameter(40_000_000, least=1)
 
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         graph = build_graph(task.corpus, task.taxonomy, task.supervision)
         points = points_of_nodes(graph, self, seed=task.seed, progress=task.progress)
@@ -101,16 +102,8 @@ def points_of_nodes(
                 some = order[start : start + _AT_ONCE]
                 dice = rng.integers(2**63, dtype=np.uint64)
                 loss += move_edges(
-                    points,
-                    sources,
-                    targets,
-                    some,
-                    linked.values,
-                    linked.offsets,
-                    settings.negatives,
-                    rate,
-                    dice,
-                )
+                    points, sources, targets, some, linked.values, linked.offsets, settings.negatives, rate, dice
+                )  # fmt: skip
                 stage.advance(len(some))
             if len(order):
                 stage.advance(0, note=f"loss {loss / len(order):.3f}")

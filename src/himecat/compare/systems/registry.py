@@ -38,6 +38,18 @@ def built_in_systems() -> dict[str, type[System]]:
     return found
 
 
+def system_named(name: str) -> type[System]:
+    """A system that comes with the package; ours is found without importing all the others.
+
+    Examples
+    --------
+    >>> system_named("himecat").title
+    'himecat'
+    """
+    module = importlib.import_module("himecat.compare.systems.himecat")
+    return _defined_in(module).get(name) or built_in_systems()[name]
+
+
 def systems_in(file: str | PathLike[str]) -> dict[str, type[System]]:
     """The systems that a Python file of the user's own defines, by name.
 
@@ -57,8 +69,8 @@ def systems_in(file: str | PathLike[str]) -> dict[str, type[System]]:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file.")
     # Files of one name in different folders are different modules.
-    place = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:12]
-    name = f"himecat_systems_{path.stem}_{place}"
+    digest = hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:12]
+    name = f"himecat_systems_{path.stem}_{digest}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: this is not a Python file.")
@@ -84,7 +96,7 @@ def systems_in(file: str | PathLike[str]) -> dict[str, type[System]]:
 
 
 def check_installed(kind: type[System]) -> None:
-    """Say in one sentence what has to be installed before a system can run.
+    """Refuse a system whose libraries are not installed.
 
     Examples
     --------
@@ -101,7 +113,7 @@ def check_installed(kind: type[System]) -> None:
 def _not_whole(kind: type[System]) -> str:
     """What a class lacks to be a system; nothing where it lacks nothing."""
     if inspect.isabstract(kind):
-        return "it has no method `place`"
+        return "it has no method `fit_predict`"
     if not is_dataclass(kind):
         return "write `@dataclass(frozen=True)` above it"
     for name in ("name", "title", "about"):

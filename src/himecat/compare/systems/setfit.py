@@ -8,39 +8,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._checks import require_above_zero, require_at_least
-from himecat.compare.systems._flat import predict_leaves
 from himecat.compare.systems._transformer import (
+    FineTuned,
     IntArray,
     TokenRows,
     Transformer,
     apply_to_all,
     fine_tune,
     in_batches,
-    seeded,
 )
-from himecat.compare.systems.system import NodeArray, System, Task
+from himecat.compare.systems.system import NodeArray, Task, parameter, predict_leaves
 
 if TYPE_CHECKING:
     import torch
 
 
 @dataclass(frozen=True)
-class SetFit(System):
+class SetFit(FineTuned):
     """Contrastive fine-tuning of a sentence encoder on pairs of labelled documents, then logistic regression.
 
     Attributes
     ----------
-    max_text_tokens : int
-        Longer texts are cut in the middle, for training and for placing alike.
     pairs : int
         Pairs of one leaf, and pairs of two leaves, that are drawn for each leaf.
-    batch_size, max_steps : int
-        Pairs per training step, and the most steps that are taken.
-    learning_rate : float or None
-        Highest step size; None for 2e-5, or 1e-4 where the transformer is narrower than BERT's base model.
+    max_steps : int
+        The most training steps; for the others see `FineTuned`.
     c : float
-        Inverse strength of the penalty of the logistic regression.
+        Inverse regularisation strength of the logistic regression.
 
     Examples
     --------
@@ -51,34 +45,18 @@ class SetFit(System):
     name = "setfit"
     title = "SetFit"
     about = "A sentence encoder, fine-tuned on pairs of labelled documents, and one flat logistic regression."
-    texts = True
-    loads_encoder = True
-    requires = ("torch", "sentence_transformers")
 
-    max_text_tokens: int = 64
-    pairs: int = 20
-    batch_size: int = 16
-    max_steps: int = 250
-    learning_rate: float | None = None
-    c: float = 1.0
+    pairs: int = parameter(20, least=1)
+    max_steps: int = parameter(250, least=0)
+    c: float = parameter(1.0, above=0)
 
-    def __post_init__(self) -> None:
-        require_at_least(self, max_text_tokens=4, pairs=1, batch_size=1, max_steps=0)
-        require_above_zero(self, "learning_rate", "c")
-
-    def place(self, task: Task) -> NodeArray:
-        """The leaf of every document."""
+    def predict_texts(self, task: Task, transformer: Transformer, rows: TokenRows) -> NodeArray:
+        """Fine-tune the encoder on pairs, and classify the vector of every text."""
         from sklearn.linear_model import LogisticRegression
 
-        leaves = np.unique(task.leaf_nodes)
-        with seeded(task.seed, task.threads):
-            transformer = Transformer.of(task, self.name)
-            if len(leaves) == 1:
-                return np.full(len(task.corpus), leaves[0], dtype=np.int64)
-            rows = transformer.tokens(task.texts, self.max_text_tokens)
-            self._fine_tune(task, transformer, rows)
-            with task.progress.stage("Encoding documents", total=len(rows)) as stage:
-                vectors = apply_to_all(transformer.sentences, rows, stage)
+        self._fine_tune(task, transformer, rows)
+        with task.progress.stage("Encoding documents", total=len(rows)) as stage:
+            vectors = apply_to_all(transformer.sentences, rows, stage)
         classifier = LogisticRegression(C=self.c, max_iter=1000)
         return predict_leaves(vectors, task.supervision, task.taxonomy, classifier)
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import DataError
+from himecat.classifier.assignments import Assignments
+from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Corpus, Ragged, Supervision, Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
 
 NodeArray = npt.NDArray[np.int64]
+NO_LABELLED_LEAF = "No leaf has a labelled document: label about five documents of each."
 
 
 @dataclass(frozen=True)
 class Task:
-    """One corpus with a few labelled documents; a system sees this and nothing else.
+    """One corpus with a few labelled documents: all that a system sees.
 
     Attributes
     ----------
@@ -36,9 +41,9 @@ class Task:
     encoder : str or None
         Folder or name of a transformer, where the system has `vectors` or `texts`.
     seed, threads : int
-        Where randomness starts from, and how many threads may work.
+        Seed of all randomness, and the number of threads.
     progress : Progress
-        Told how far the work has come.
+        Where progress is shown.
 
     Examples
     --------
@@ -92,46 +97,80 @@ class Task:
     def _with_leaf(self) -> npt.NDArray[np.bool_]:
         usable: npt.NDArray[np.bool_] = self.taxonomy.leaf_position[self.supervision.nodes] >= 0
         if not usable.any():
-            raise DataError("No leaf has a labelled document: label about five documents of each.")
+            raise DataError(NO_LABELLED_LEAF)
         return usable
 
 
-class System(ABC):
-    """A way to place documents on the leaves of a tree, with its parameters as attributes.
-
-    A subclass is a frozen dataclass: its fields are the parameters, which tell a cached result from another.
-
-    Attributes
-    ----------
-    name : str
-        What it is called on the command line.
-    title : str
-        What tables call it.
-    about : str
-        One sentence for people who choose among systems.
-    min_count, max_tokens : int, int or None
-        How the documents are read: words seen less often and text further on are left out.
-    texts, vectors : bool
-        Whether it reads the texts as they are, and the vectors of a text encoder.
-    loads_encoder : bool
-        Whether it cannot do without an encoder that it loads itself, to train it further.
-    requires : tuple of str
-        Modules that it imports and the small install does not bring.
+def parameter(
+    default: Any, *, least: float | None = None, above: float | None = None, most: float = math.inf
+) -> Any:
+    """A parameter of a system: a dataclass field with a range, which is checked when the system is made.
 
     Examples
     --------
     >>> @dataclass(frozen=True)
-    ... class Commonest(System):
-    ...     name = "commonest"
-    ...     title = "Commonest leaf"
-    ...     about = "Puts every document on the leaf with most labelled documents."
+    ... class Bounded:
+    ...     beta: int = parameter(5, least=0)
+    ...     __post_init__ = check_parameters
+    >>> Bounded(beta=-1)
+    Traceback (most recent call last):
     ...
-    ...     def place(self, task: Task) -> NodeArray:
+    himecat.errors.UsageError: beta must be at least 0, not -1.
+    """
+    return field(default=default, metadata={"least": least, "above": above, "most": most})
+
+
+def check_parameters(system: Any) -> None:
+    """Refuse a value outside the range of its `parameter`; None stands for a default that the system chooses."""
+    for one in fields(system):
+        value, least, above = getattr(system, one.name), one.metadata.get("least"), one.metadata.get("above")
+        if value is None or (least is None and above is None):
+            continue
+        most = one.metadata["most"]
+        number = isinstance(value, Real) and not isinstance(value, bool) and value < math.inf
+        if not number or value > most or (value < least if least is not None else value <= above):
+            wanted = f"at least {least:g}" if least is not None else f"a number above {above:g}"
+            if most < math.inf:
+                wanted = f"between {least:g} and {most:g}"
+            raise UsageError(f"{one.name} must be {wanted}, not {value!r}.")
+
+
+class System(ABC):
+    """A classifier of documents into the leaves of a tree, with its parameters as attributes.
+
+    A subclass is a frozen dataclass: its fields are the parameters, which are part of a cached result's key.
+
+    Attributes
+    ----------
+    name : str
+        Its name on the command line.
+    title : str
+        Its name in tables.
+    about : str
+        One sentence for people who choose among systems.
+    min_count, max_tokens : int, int or None
+        How the documents are read: rarer words and text further on are left out.
+    texts, vectors : bool
+        Whether it reads the raw texts, and the vectors of a text encoder.
+    loads_encoder : bool
+        Whether it needs an encoder that it loads itself, to fine-tune it.
+    requires : tuple of str
+        Modules that it imports and that the core install lacks.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class MostFrequent(System):
+    ...     name = "most-frequent"
+    ...     title = "Most frequent leaf"
+    ...     about = "Predicts the leaf with the most labelled documents."
+    ...
+    ...     def fit_predict(self, task: Task) -> NodeArray:
     ...         return np.full(len(task.corpus), np.bincount(task.leaf_nodes).argmax())
     >>> from himecat import read_corpus
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> few = Supervision(np.array([0, 1, 2]), np.array([2, 1, 2]))
-    >>> Commonest().place(Task(read_corpus(["x", "y", "z", "v"]), tree, few)).tolist()
+    >>> MostFrequent().fit_predict(Task(read_corpus(["x", "y", "z", "v"]), tree, few)).tolist()
     [2, 2, 2, 2]
     """
 
@@ -145,15 +184,93 @@ class System(ABC):
     loads_encoder: ClassVar[bool] = False
     requires: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        # Files written for version 0.2 call the method `place`.
+        if "place" in vars(cls) and "fit_predict" not in vars(cls):
+            cls.fit_predict = vars(cls)["place"]  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        check_parameters(self)
+
     @abstractmethod
-    def place(self, task: Task) -> NodeArray:
-        """The leaf of every document of the task, as a node of its tree."""
+    def fit_predict(self, task: Task) -> NodeArray | Assignments:
+        """The leaf of every document of the task, as a node of its tree; with probabilities where it has them."""
+
+    @classmethod
+    def with_parameters(cls, given: Mapping[str, Any]) -> Self:
+        """A system with parameters that a user wrote, each converted to the type of its default.
+
+        Examples
+        --------
+        >>> from himecat.compare.systems.tfidf_svm import TfidfSvm
+        >>> TfidfSvm.with_parameters({"c": 2})
+        TfidfSvm(c=2.0)
+        """
+        return cls(**{name: _converted(cls, name, value) for name, value in given.items()})
+
+    def changed_parameters(self) -> dict[str, Any]:
+        """The parameters that differ from their defaults, as plain JSON values."""
+        values = {one.name: (_plain(getattr(self, one.name)), _plain(_default(one))) for one in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, (value, default) in values.items() if value != default}
+
+
+# Types of parameters whose default is None, by their annotation.
+_OPTIONAL: dict[str, type] = {"int | None": int, "float | None": float, "str | None": str}
+_NAMES_OF_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}
+
+
+def unknown_parameter(system: str, name: str, known: Sequence[str]) -> UsageError:
+    """The error for a parameter that a system does not have.
+
+    Examples
+    --------
+    >>> unknown_parameter("bert", "epoch", ["epochs"])
+    UsageError("The system 'bert' has no parameter 'epoch'; did you mean 'epochs'?")
+    """
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return UsageError(f"The system {system!r} has no parameter {name!r}; did you mean {close[0]!r}?")
+    listed = f"known are {', '.join(known)}" if known else "it has none"
+    return UsageError(f"The system {system!r} has no parameter {name!r}; {listed}.")
+
+
+def _default(one: Any) -> Any:
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _converted(kind: type[System], name: str, value: Any) -> Any:
+    known = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]
+    if name not in known:
+        raise unknown_parameter(kind.name, name, tuple(known))
+    default = known[name].default
+    if isinstance(default, tuple):
+        return tuple(value) if isinstance(value, list | tuple) else (value,)
+    expected = _OPTIONAL.get(str(known[name].type)) if default is None else type(default)
+    if default is MISSING or expected is None or (default is None and value is None):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if expected is float:
+            if not math.isfinite(value):
+                raise UsageError(f"{kind.name}.{name} must be a finite number, not {value!r}.")
+            return float(value)
+        if expected is int and isinstance(value, float) and value.is_integer():
+            # People write 1e7.
+            return int(value)
+    if type(value) is not expected:
+        wanted = _NAMES_OF_TYPES.get(expected, f"like {default!r}")
+        raise UsageError(f"{kind.name}.{name} must be {wanted}, not {value!r}.")
+    return value
 
 
 def with_metadata_words(corpus: Corpus) -> Corpus:
     """The corpus with each metadata value as one more word at the end of its documents, and no other metadata.
 
-    This is how systems that know text only are told of metadata in the paper.
+    The paper gives metadata to text-only systems in this way.
 
     Examples
     --------
@@ -178,3 +295,30 @@ def with_metadata_words(corpus: Corpus) -> Corpus:
     tokens = Ragged(np.concatenate(values)[order].astype(np.int32), offsets)
     words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64), corpus.words.tokenizer)
     return Corpus(corpus.ids, words, tokens, {}, corpus.columns)
+
+
+def predict_leaves(features: Any, supervision: Supervision, taxonomy: Taxonomy, model: Any) -> NodeArray:
+    """Fit a flat scikit-learn classifier on the rows of the documents labelled with a leaf; predict all rows.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> labelled = Supervision(np.array([0, 1]), np.array([2, 1]))
+    >>> predict_leaves(np.array([[1.0], [-1.0], [2.0]]), labelled, tree, LinearSVC()).tolist()
+    [2, 1, 2]
+    """
+    count = features.shape[0]
+    if len(supervision) and int(supervision.rows.max()) >= count:
+        raise UsageError(
+            f"Document {int(supervision.rows.max())} is labelled, but there are features for {count} documents only."
+        )
+    # A document labelled with an inner node names no class of a flat system.
+    usable = taxonomy.leaf_position[supervision.nodes] >= 0
+    rows, leaves = supervision.rows[usable], supervision.nodes[usable]
+    classes = np.unique(leaves)
+    if not len(classes):
+        raise DataError(NO_LABELLED_LEAF)
+    if len(classes) == 1:
+        return np.full(count, classes[0], dtype=np.int64)
+    return np.asarray(model.fit(features[rows], leaves).predict(features), dtype=np.int64)

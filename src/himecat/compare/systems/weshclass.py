@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._weshclass import WeSHClassSettings, weshclass_on
-from himecat.compare.systems.system import NodeArray, System, Task, with_metadata_words
-from himecat.input.corpus import Corpus
+from himecat.compare.systems._language_model import learn_language
+from himecat.compare.systems._topics import Topic, fit_topic, keywords_of_leaves
+from himecat.compare.systems._wesh_ensemble import WeSHClassSettings, pretrain
+from himecat.compare.systems._wesh_selftraining import self_train
+from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
+from himecat.errors import UsageError
+from himecat.input.corpus import Corpus, Ragged
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.synthesis import nearest_words
+from himecat.runtime.threads import run_parallel
+
+FloatArray = npt.NDArray[np.float32]
+Keywords = Mapping[int, npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -37,11 +49,11 @@ class WeSHClass(WeSHClassSettings, System):
     max_tokens = 300
     requires = ("gensim", "torch")
 
-    dimension: int = 100
-    window: int = 5
-    passes: int = 5
+    dimension: int = parameter(100, least=1)
+    window: int = parameter(5, least=1)
+    passes: int = parameter(5, least=1)
 
-    def place(self, task: Task) -> NodeArray:
+    def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         corpus = with_metadata_words(task.corpus)
         with task.progress.stage("Training word vectors"):
@@ -82,3 +94,152 @@ def skip_gram(
     for word in np.flatnonzero(counts >= min_count).tolist():
         vectors[word] = model.wv[names[word]]
     return vectors
+
+
+def weshclass_on(task: Task, corpus: Corpus, words: FloatArray, settings: WeSHClassSettings) -> NodeArray:
+    """Place every document on a leaf with WeSHClass, given vectors of the words.
+
+    Parameters
+    ----------
+    task : Task
+        Gives the tree, the labelled documents, the seed and the threads.
+    corpus : Corpus
+        The documents, metadata values as words among the others; the rest of it is not read.
+    words : array of shape (words, p)
+        A vector for every word of `corpus`, of any length; a word without one has zeros and is not read.
+    settings : WeSHClassSettings
+        The parameters.
+
+    Returns
+    -------
+    array of int
+        The leaf of every document, as a node of the tree.
+
+    Examples
+    --------
+    >>> from himecat import Supervision, Taxonomy, read_corpus
+    >>> corpus = read_corpus(["goal match", "law vote", "match goal goal", "vote law vote"])
+    >>> tree = Taxonomy.from_paths([("sport",), ("politics",)])
+    >>> task = Task(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
+    >>> vectors = np.array([[9, 1] if word in ("goal", "match") else [1, 9] for word in corpus.words.names])
+    >>> few = WeSHClassSettings(beta=100, language_tokens=2000)
+    >>> [tree.names[leaf] for leaf in weshclass_on(task, corpus, vectors, few)]
+    ['sport', 'politics', 'sport', 'politics']
+    """
+    if words.ndim != 2 or len(words) != len(corpus.words):
+        raise UsageError(f"There are {len(corpus.words)} words, but vectors of the shape {words.shape}.")
+    rows, nodes = task.leaf_rows, task.leaf_nodes
+    documents, vectors, names = _known_words(corpus, words)
+    if task.taxonomy.n_leaves == 1 or not len(vectors):
+        return np.full(len(corpus), np.bincount(nodes).argmax(), dtype=np.int64)
+    keywords = keywords_of_leaves(documents, names, rows, nodes, settings.keywords)
+    made = make_pseudo_documents(task, documents, vectors, keywords, settings)
+    ensemble = pretrain(task, documents, vectors, made, settings)
+    stops = self_train(task, ensemble, documents, settings)
+    found = ensemble.probabilities(documents, np.arange(len(documents)), task.threads)
+    # Below the node that a document was blocked at, or below the root.
+    reachable = task.taxonomy.leaf_membership[stops]
+    return task.likeliest_leaves(found[:, list(task.taxonomy.leaves)], reachable)
+
+
+def _known_words(corpus: Corpus, words: FloatArray) -> tuple[Ragged, FloatArray, list[str]]:
+    """The documents in the words that have a vector and occur, those words' unit vectors and names."""
+    norms = np.linalg.norm(words.astype(np.float64), axis=1)
+    seen = np.bincount(corpus.tokens.values, minlength=len(words)) > 0
+    known = np.flatnonzero((norms > 0) & np.isfinite(norms) & seen)
+    new_ids = np.full(len(words), -1, dtype=np.int32)
+    new_ids[known] = np.arange(len(known))
+    vectors = (words[known] / norms[known, None]).astype(np.float32)
+    return corpus.tokens.renumbered(new_ids), vectors, [corpus.words.names[word] for word in known.tolist()]
+
+
+def topics_of(taxonomy: Taxonomy, keywords: Keywords, vectors: npt.NDArray[np.float32]) -> dict[int, Topic]:
+    """Fit a topic to every category that has keywords and a sibling to be told from.
+
+    A leaf has one component for its own keywords, an inner category one per child, for those below the child.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b",)])
+    >>> found = topics_of(tree, {2: np.array([0]), 3: np.array([1]), 4: np.array([2])}, np.eye(3, dtype="f4"))
+    >>> {tree.title(node): len(topic.means) for node, topic in found.items()}
+    {'a': 2, 'b': 1, 'a/x': 1, 'a/y': 1}
+    """
+
+    def below(node: int) -> npt.NDArray[np.int64]:
+        found = [keywords[leaf] for leaf in taxonomy.leaves_under(node) if leaf in keywords]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+
+    topics = {}
+    for node in range(1, len(taxonomy)):
+        if len(taxonomy.children[taxonomy.parents[node]]) > 1:
+            groups = [below(child) for child in taxonomy.children[node] or (node,)]
+            groups = [group for group in groups if len(group)]
+            if groups:
+                topics[node] = fit_topic(groups, vectors)
+    return topics
+
+
+def make_pseudo_documents(
+    task: Task,
+    documents: Ragged,
+    vectors: npt.NDArray[np.float32],
+    keywords: Keywords,
+    settings: WeSHClassSettings,
+) -> dict[int, Ragged]:
+    """Write `beta` documents for every category that has keywords and a sibling.
+
+    A document begins with the word nearest to a vector drawn from the category's topic; the language model goes
+    on from there. After `sentence` words it begins again with the same word. Documents are as long as the
+    corpus's are on average, but at most `length` words.
+
+    Examples
+    --------
+    >>> from himecat import Supervision, read_corpus
+    >>> corpus = read_corpus(["goal match", "law vote"])
+    >>> task = Task(corpus, Taxonomy.from_paths([("a",), ("b",)]), Supervision(np.array([0, 1]), np.array([1, 2])))
+    >>> few = WeSHClassSettings(beta=3, language_tokens=0)
+    >>> words = np.eye(4, dtype=np.float32)
+    >>> made = make_pseudo_documents(task, corpus.tokens, words, {1: np.array([0]), 2: np.array([2])}, few)
+    >>> {node: (len(texts), int(texts[0][0])) for node, texts in made.items()}
+    {1: (3, 0), 2: (3, 2)}
+    """
+    topics = topics_of(task.taxonomy, keywords, vectors)
+    lengths = documents.lengths[documents.lengths > 0]
+    length = int(np.clip(round(lengths.mean()), 1, settings.length))
+    sentences = math.ceil(length / settings.sentence)
+    sentence = math.ceil(length / sentences)
+    with task.progress.stage("Training the language model", total=settings.language_tokens) as stage:
+        # A worker of its own keeps PyTorch on one thread: sums are then always taken in the same order. It
+        # does so only if PyTorch is there when it starts.
+        import torch  # noqa: F401
+
+        [language] = run_parallel(
+            [
+                lambda: learn_language(
+                    documents,
+                    vectors,
+                    common_words=settings.common_words,
+                    tokens=settings.language_tokens,
+                    sentence=settings.sentence,
+                    seed=task.seed,
+                    advance=stage.advance,
+                )
+            ],
+            1,
+        )
+    with task.progress.stage("Writing pseudo documents", total=len(topics)) as stage:
+
+        def job_for(node: int) -> Callable[[], Ragged]:
+            def job() -> Ragged:
+                rng = np.random.default_rng([task.seed, node])
+                drawn = topics[node].draw(settings.beta, rng)
+                starts = nearest_words(drawn, vectors, 1)[0][:, 0]
+                texts = language.texts_from(np.repeat(starts, sentences), sentence, int(rng.integers(2**31)))
+                rows = texts.reshape(settings.beta, sentences * sentence)[:, :length]
+                stage.advance()
+                return Ragged(rows.ravel(), np.arange(settings.beta + 1, dtype=np.int64) * length)
+
+            return job
+
+        return dict(zip(topics, run_parallel([job_for(node) for node in topics], task.threads), strict=True))

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from himecat import Default
 from himecat.compare.protocol import compare as module
-from himecat.compare.protocol.ablate import ablation_rows
-from himecat.compare.protocol.compare import compare
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.runs import Conditions
-from himecat.compare.protocol.sweep import sweep_rows
-from himecat.compare.protocol.systems import OURS, Choice, Himecat, HimecatPaper, choose_systems
+from himecat.compare.protocol.choices import OURS, Choice, choose_systems
+from himecat.compare.protocol.compare import ablation_rows, compare, sweep_rows
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.runner import Conditions
 from himecat.compare.systems.bert import Bert
+from himecat.compare.systems.himecat import Himecat, HimecatPaper
 from himecat.compare.systems.metacat import MetaCat
 from himecat.compare.systems.poincare import Poincare
 from himecat.compare.systems.registry import built_in_systems
@@ -37,7 +37,7 @@ class Mine(System):
     kind: str = "a"
     rate: float | None = None
 
-    def place(self, task):
+    def fit_predict(self, task):
         raise AssertionError("it is never asked to place anything")
 """
 
@@ -56,7 +56,7 @@ class TestChoosing:
         assert not chosen & {"encoder-lr", "himecat-encoder"}
         assert "encoder-lr is left out: it needs a text encoder (--encoder)." in notes
         every, notes = choose_systems(encoder="some/model")
-        assert {choice.name for choice in every} == {*built_in_systems(), *OURS}
+        assert {choice.name for choice in every} == set(built_in_systems())
         assert notes == []
         # Ours stand at the end of the table.
         assert [choice.name for choice in every[-3:]] == list(OURS)
@@ -165,7 +165,7 @@ class TestParameters:
 
     def test_documents_are_read_as_the_settings_say(self) -> None:
         assert (Himecat().min_count, HimecatPaper().min_count) == (2, 10)
-        assert Himecat({"max_tokens": 7}).max_tokens == 7
+        assert Himecat(Default(max_tokens=7)).max_tokens == 7
         assert Himecat.min_count == 1
 
 
@@ -190,11 +190,11 @@ class TestRows:
         # The preset's own value is the run that the comparison has made already.
         assert [row.changed for row in rows][2] == {}
         assert [row.parameters["beta"] for row in sweep_rows("beta")] == [0, 50, 100, 500, 1000, 2000]
-        assert {row.name for row in sweep_rows("p", preset="default")} == {"himecat"}
+        assert {row.name for row in sweep_rows("p", method="default")} == {"himecat"}
         with pytest.raises(UsageError, match="beta has no part in the default method"):
-            sweep_rows("beta", preset=None)
-        with pytest.raises(UsageError, match="There is no preset 'papper'"):
-            sweep_rows("p", preset="papper")
+            sweep_rows("beta", method=None)
+        with pytest.raises(UsageError, match="There is no method 'papper'"):
+            sweep_rows("p", method="papper")
 
 
 class TestCompare:
@@ -213,8 +213,6 @@ class TestCompare:
             ]
 
         monkeypatch.setattr(module, "run_systems", run)
-        monkeypatch.setattr("himecat.compare.protocol.ablate.run_systems", run)
-        monkeypatch.setattr("himecat.compare.protocol.sweep.run_systems", run)
 
     def test_what_others_are_tested_against(self, conditions: Conditions) -> None:
         def ours(*systems: str, against: str | None = None) -> str:
@@ -242,7 +240,7 @@ class TestCompare:
         def refuse(*_: object, **__: object) -> list[Run]:
             raise HimecatError("Not one run gave a result: no memory.")
 
-        monkeypatch.setattr(module, "ablate", refuse)
+        monkeypatch.setattr(module, "ablation_rows", refuse)
         found = compare(conditions, ["tfidf-svm"], ablations=True)
         assert len(found.runs) == 2
         assert "Not one run gave a result: no memory." in found.left_out[-1]

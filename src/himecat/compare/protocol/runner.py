@@ -1,23 +1,24 @@
-"""Many runs, each in a process of its own: several at once, none twice, and a failure leaves the others."""
+"""Many runs, each in a process of its own: several at once, none measured twice, and a failure stops no other."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
-from himecat.compare.protocol.measure import Draw, measure, read_draw
-from himecat.compare.protocol.processes import Costs, Started, answer, costs_since, start
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.run_cache import RunCache, code_version, dataset_fingerprint, results_folder
-from himecat.compare.protocol.systems import Choice
+from himecat.compare.protocol.cache import RunCache, code_version, dataset_fingerprint, results_folder
+from himecat.compare.protocol.choices import Choice
+from himecat.compare.protocol.measure import Source, measure, read_draw
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.worker import Costs, Worker, costs_since
 from himecat.errors import HimecatError, NoResultError, UsageError
-from himecat.input.dataset import open_dataset
+from himecat.input.documents import Fields
+from himecat.input.tokenizer import Tokenizer
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.views.text_encoder import open_encoder
@@ -34,8 +35,10 @@ class Conditions:
     ----------
     folder : Path
         A dataset folder.
-    draws, seeds : int
-        How many draws of the labelled documents (0 is that of `doc_id.txt`), and seeds for each.
+    draws : int or sequence of int
+        How many draws of the labelled documents, or which; 0 is that of `doc_id.txt`.
+    seeds : int or sequence of int
+        How many seeds for each draw, or which.
     per_leaf : int
         Labelled documents per leaf in the draws that the folder does not list.
     limit : int or None
@@ -44,8 +47,16 @@ class Conditions:
         A text encoder: folder, installed package or name.
     at_once : int
         Processes that run at the same time; they share the cores.
-    cache : Path or None
-        Where results are kept instead of the user's cache folder.
+    cache : Path, None or False
+        Where results are cached, by default in the user's cache folder; False measures all runs anew.
+    holdout : float
+        Share of the unlabelled documents for a second fit without them; see `Run.held_out`.
+    threads : int or None
+        Threads of each run; by default its share of the cores.
+    fields, taxonomy, tokenizer
+        Other fields and another tree than the folder names, and the tokenizer; see `Source`.
+    verbose : bool
+        Whether the runs themselves report their progress, not only one line each.
 
     Examples
     --------
@@ -54,34 +65,45 @@ class Conditions:
     """
 
     folder: Path
-    draws: int = 5
-    seeds: int = 1
+    draws: int | Sequence[int] = 5
+    seeds: int | Sequence[int] = 1
     per_leaf: int = 5
     limit: int | None = None
     encoder: str | None = None
     at_once: int = 1
-    cache: Path | None = None
+    cache: Path | bool | None = None
+    holdout: float = 0.0
+    threads: int | None = None
+    fields: Fields | None = None
+    taxonomy: str | None = None
+    tokenizer: str | Tokenizer = "unicode"
+    verbose: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("draws", "seeds", "per_leaf", "at_once"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"limit must be at least 1, not {self.limit}.")
+        for name in ("draws", "seeds", "per_leaf", "at_once", "limit"):
+            value = getattr(self, name)
+            if isinstance(value, int) and value < 1:
+                raise UsageError(f"{name} must be at least 1, not {value}.")
+        if not self.pairs:
+            raise UsageError("At least one draw is needed.")
+        if not 0 <= self.holdout < 1:
+            raise UsageError(f"holdout must be a share from 0 to less than 1, not {self.holdout}.")
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """Every draw with every seed."""
-        return [(draw, seed) for draw in range(self.draws) for seed in range(self.seeds)]
+        draws, seeds = (range(n) if isinstance(n, int) else n for n in (self.draws, self.seeds))
+        return [(draw, seed) for draw in draws for seed in seeds]
 
-    def drawn(self, number: int) -> Draw:
-        """What a run of this draw sees."""
-        return Draw(number, self.per_leaf, self.limit)
+    @property
+    def source(self) -> Source:
+        """The dataset and how it is read."""
+        return Source(self.folder, self.fields, self.taxonomy, self.limit, self.tokenizer)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run that is asked for: a record without scores, and how to get them."""
+    """One run that is asked for: a record without scores, and the key of its cached result."""
 
     choice: Choice
     asked: Run
@@ -89,13 +111,17 @@ class Job:
 
 
 def run_systems(
-    conditions: Conditions, choices: Sequence[Choice], *, progress: Progress | None = None
+    conditions: Conditions,
+    choices: Sequence[Choice],
+    *,
+    progress: Progress | None = None,
+    on_run: Callable[[Run], None] | None = None,
+    stop_on_failure: bool = False,
 ) -> list[Run]:
     """Run every system on every draw with every seed; a run that fails is recorded, and the others go on.
 
-    Runs that are in the cache are not measured again, so that an interrupted comparison goes on where it was.
-    Heavy systems come last. Vectors of an encoder are made before the runs that read them, and are not among
-    their costs.
+    Cached runs are not measured again, so that an interrupted comparison continues where it was. Slow systems
+    come last. Vectors of an encoder are computed before the runs that read them, and are not among their costs.
 
     Parameters
     ----------
@@ -104,7 +130,11 @@ def run_systems(
     choices : sequence of Choice
         The systems with their parameters.
     progress : Progress, optional
-        Told of every run, in one line.
+        Shows one line for every run.
+    on_run : callable, optional
+        Called with each run when it is done, instead of the line.
+    stop_on_failure : bool
+        Raise the first failure.
 
     Returns
     -------
@@ -122,8 +152,7 @@ def run_systems(
     >>> from himecat.sample import write_sample
     >>> with tempfile.TemporaryDirectory() as place:
     ...     letters = write_sample(f"{place}/letters", 330)
-    ...     once = Conditions(letters, draws=1, cache=Path(place) / "kept")
-    ...     runs = run_systems(once, [Choice("tfidf-svm")])
+    ...     runs = run_systems(Conditions(letters, draws=1, cache=False), [Choice("tfidf-svm")])
     >>> [(run.system, run.draw, run.failure) for run in runs]
     [('tfidf-svm', 0, '')]
     """
@@ -137,33 +166,39 @@ def run_systems(
 
     def done(number: int, run: Run, note: str = "") -> None:
         runs[number] = run
-        shown.say(f"[{len(runs)}/{len(jobs)}] {_line(run)}{note}")
+        if on_run is not None:
+            on_run(run)
+        else:
+            shown.say(f"[{len(runs)}/{len(jobs)}] {run_line(run)}{note}")
 
     for number, job in enumerate(jobs):
-        if (kept := cache.find(job.key, job.asked)) is not None:
-            done(number, kept, " (measured before)")
+        if (cached := cache.find(job.key, job.asked)) is not None:
+            done(number, cached, " (measured before)")
     missing = sorted(set(range(len(jobs))) - set(runs), key=lambda number: jobs[number].choice.weight)
     _encode_first(conditions, [jobs[number] for number in missing], shown)
-    with _started(conditions, [(number, jobs[number]) for number in missing]) as answers:
-        for number, found in answers:
+    with _started(conditions, [(number, jobs[number]) for number in missing]) as results:
+        for number, found in results:
             asked = jobs[number].asked
             if isinstance(found, Run):
                 found = replace(found, dataset=asked.dataset, title=asked.title)
-                if _still_holds(jobs[number], conditions):
+                note = ""
+                if cache.folder is not None and _unchanged(jobs[number], conditions):
                     cache.add(jobs[number].key, found)
-                    done(number, found)
-                else:
-                    done(number, found, " (not kept: the code or the data were changed meanwhile)")
+                elif cache.folder is not None:
+                    note = " (not kept: the code or the data were changed meanwhile)"
+                done(number, found, note)
+            elif stop_on_failure:
+                raise found
             else:
                 errors.append(found)
                 done(number, replace(asked, failure=" ".join(str(found).split())))
     if len(errors) == len(jobs):
-        _give_up(errors)
+        _raise_all(errors)
     return [runs[number] for number in range(len(jobs))]
 
 
 def failures(runs: Sequence[Run]) -> list[str]:
-    """Which systems failed and why, a sentence each; the same reason in several runs of a dataset is told once.
+    """Which systems failed and why, a sentence each; runs of a dataset with the same reason share one.
 
     Examples
     --------
@@ -176,22 +211,22 @@ def failures(runs: Sequence[Run]) -> list[str]:
         if run.failure:
             title = f"{run.dataset}: {_name(run)}" if several else _name(run)
             alike.setdefault((title, run.failure), []).append(run)
-    told = []
+    sentences = []
     for (title, reason), failed in alike.items():
         numbers = sorted({run.draw for run in failed})
         draws = f"draw{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
-        told.append(f"{title} failed in {len(failed)} run{'s' * (len(failed) > 1)} ({draws}): {reason}")
-    return told
+        sentences.append(f"{title} failed in {len(failed)} run{'s' * (len(failed) > 1)} ({draws}): {reason}")
+    return sentences
 
 
 def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
-    # A folder that is not complete, or no encoder, is told at once, not by a process of its own.
-    dataset = open_dataset(conditions.folder)
+    # An incomplete folder, or no encoder, is an error at once, not one in every process.
+    dataset = conditions.source.open()
     data = dataset_fingerprint(dataset)
     encoder = None if conditions.encoder is None else open_encoder(conditions.encoder).fingerprint
     name = dataset.name
     if conditions.limit is not None:
-        # Wherever the scores are shown, they are said to be those of a part.
+        # Wherever the scores are shown, they are those of a part.
         name += f" (at most {conditions.limit:,} documents)"
     jobs = []
     for choice in choices:
@@ -200,28 +235,24 @@ def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
             "system": choice.name,
             "parameters": choice.changed,
             "dataset": data,
-            "limit": conditions.limit,
+            "source": repr(replace(conditions.source, folder="")),
+            "holdout": conditions.holdout,
             "encoder": encoder if kind.vectors or kind.texts else None,
             "code": code_version(kind),
         }
         for draw, seed in conditions.pairs:
             listed = draw == 0 and dataset.first_draw is not None
-            key = {
-                **shared,
-                "draw": draw,
-                "seed": seed,
-                "per_leaf": None if listed else conditions.per_leaf,
-            }
+            per_leaf = None if listed else conditions.per_leaf
             asked = Run(name, choice.name, choice.title or kind.title, dict(choice.parameters), draw, seed)
-            jobs.append(Job(choice, asked, key))
+            jobs.append(Job(choice, asked, {**shared, "draw": draw, "seed": seed, "per_leaf": per_leaf}))
     return jobs
 
 
-def _still_holds(job: Job, conditions: Conditions) -> bool:
-    """Whether the code and the data are those that the key names: a new process reads them as they are by then."""
+def _unchanged(job: Job, conditions: Conditions) -> bool:
+    """Whether the code and the data are still those of the key: each process reads them anew."""
     try:
         code = code_version(job.choice.kind)
-        data = dataset_fingerprint(open_dataset(conditions.folder))
+        data = dataset_fingerprint(conditions.source.open())
     except (HimecatError, OSError, SyntaxError):
         return False
     return (code, data) == (job.key["code"], job.key["dataset"])
@@ -231,57 +262,44 @@ def _still_holds(job: Job, conditions: Conditions) -> bool:
 def _started(
     conditions: Conditions, jobs: Sequence[tuple[int, Job]]
 ) -> Iterator[Iterator[tuple[int, Run | Exception]]]:
-    """Answers of the jobs as they come, a few jobs at once; whatever still runs at the end is ended."""
-    running: dict[Any, tuple[int, Started]] = {}
+    """Results of the jobs as they come, a few jobs at once; processes that still run at the end are ended."""
+    running: dict[Any, tuple[int, Worker]] = {}
     at_once = min(conditions.at_once, max(len(jobs), 1))
-    threads = max(1, usable_threads(None) // at_once)
+    threads = conditions.threads or max(1, usable_threads(None) // at_once)
     variables = dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
-    def answers() -> Iterator[tuple[int, Run | Exception]]:
+    def results() -> Iterator[tuple[int, Run | Exception]]:
         waiting = list(jobs)
         while waiting or running:
             while waiting and len(running) < at_once:
                 number, job = waiting.pop(0)
                 task = (conditions, job.choice, job.asked, threads, at_once > 1)
-                started = start(_child, *task, environment=variables)
-                running[started.receiver] = (number, started)
+                worker = Worker(_run_here, *task, environment=variables)
+                running[worker.receiver] = (number, worker)
             # A wait with a time limit lets the main thread see Ctrl-C on every platform.
             for receiver in wait(list(running), timeout=0.5):
-                number, started = running.pop(receiver)
-                yield number, _answer_of(started)
+                number, worker = running.pop(receiver)
+                yield number, worker.result()
 
     try:
-        yield answers()
+        yield results()
     finally:
-        for _, started in running.values():
-            started.end()
-
-
-def _answer_of(started: Started) -> Run | Exception:
-    try:
-        found: Run | Exception = started.wait()
-    except EOFError:
-        return HimecatError(
-            f"it ended without a result (exit code {started.process.exitcode}); out of memory? A script has to start "
-            'runs below `if __name__ == "__main__":`.'
-        )
-    return found
-
-
-def _child(sender: Any, *task: Any) -> None:
-    answer(sender, _run_here, *task)
+        for _, worker in running.values():
+            worker.end()
 
 
 def _run_here(conditions: Conditions, choice: Choice, asked: Run, threads: int, quiet: bool) -> Run:
     return measure(
-        conditions.folder,
+        conditions.source,
         choice.make(),
-        conditions.drawn(asked.draw),
+        asked.draw,
+        per_leaf=conditions.per_leaf,
         seed=asked.seed,
         parameters=asked.parameters,
         encoder=conditions.encoder,
+        holdout=conditions.holdout,
         threads=threads,
-        progress=_bars_only(quiet),
+        progress=Progress() if conditions.verbose else _bars_only(quiet),
     )
 
 
@@ -291,17 +309,15 @@ def _bars_only(quiet: bool) -> Progress:
 
 
 def _encode_first(conditions: Conditions, jobs: Sequence[Job], progress: Progress) -> None:
-    """Make the encoder's vectors once, so that no run pays for the others."""
-    reading = [job for job in jobs if job.choice.kind.vectors]
-    if conditions.encoder is None or not reading:
+    """Compute the encoder's vectors once, so that no run pays for the others."""
+    if conditions.encoder is None:
+        return
+    reading = [job for job in jobs if job.choice.make().vectors]
+    if not reading:
         return
     numbers = sorted({job.asked.draw for job in reading}) if conditions.limit else [reading[0].asked.draw]
-    started = start(_encoding_child, conditions, reading[0].choice, numbers)
-    try:
-        found = started.wait()
-    except EOFError:
-        # The runs themselves will tell why, or work all the same.
-        return
+    # If this fails, the runs themselves say why, or work all the same.
+    found = Worker(_encode_here, conditions, reading[0].choice, numbers).result()
     if isinstance(found, Costs):
         progress.say(
             f"The vectors of the encoder are there: {found.seconds:.1f} s, {found.cpu_seconds:.1f} CPU-s, "
@@ -309,19 +325,18 @@ def _encode_first(conditions: Conditions, jobs: Sequence[Job], progress: Progres
         )
 
 
-def _encoding_child(sender: Any, *task: Any) -> None:
-    answer(sender, _encode_here, *task)
-
-
 def _encode_here(conditions: Conditions, choice: Choice, numbers: Sequence[int]) -> Costs:
     began = time.perf_counter()
-    dataset = open_dataset(conditions.folder)
+    source = conditions.source
+    dataset = source.open()
     for number in numbers:
         read_draw(
+            source,
             dataset,
             choice.make(),
-            conditions.drawn(number),
-            encoder=conditions.encoder,
+            number,
+            conditions.per_leaf,
+            conditions.encoder,
             progress=_bars_only(False),
         )
     return costs_since(began)
@@ -333,7 +348,14 @@ def _name(run: Run) -> str:
     return f"{run.title} ({given})" if given else run.title
 
 
-def _line(run: Run) -> str:
+def run_line(run: Run) -> str:
+    """One run in one line of a log.
+
+    Examples
+    --------
+    >>> run_line(Run("letters", "a", "A", {"c": 2}, 0, 1, failure="No memory."))
+    'A (c=2), draw 0, seed 1: failed: No memory.'
+    """
     name = f"{_name(run)}, draw {run.draw}, seed {run.seed}"
     if run.failure:
         return f"{name}: failed: {run.failure}"
@@ -344,8 +366,8 @@ def _line(run: Run) -> str:
     )
 
 
-def _give_up(errors: Sequence[Exception]) -> None:
+def _raise_all(errors: Sequence[Exception]) -> None:
     reasons = list(dict.fromkeys(" ".join(str(error).split()) for error in errors))
     more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
-    usual = all(isinstance(error, HimecatError) and error.exit_code == 2 for error in errors)
-    raise NoResultError(f"Not one run gave a result: {reasons[0]}{more}", 2 if usual else 1)
+    usage = all(isinstance(error, HimecatError) and error.exit_code == 2 for error in errors)
+    raise NoResultError(f"Not one run gave a result: {reasons[0]}{more}", 2 if usage else 1)

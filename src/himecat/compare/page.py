@@ -7,9 +7,9 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.compare import LabelMap
+from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.statistics import DatasetStatistics
 from himecat.compare.protocol.summaries import (
     MEASURES,
@@ -31,9 +31,6 @@ from himecat.compare.protocol.tables import (
 from himecat.errors import UsageError
 from himecat.evaluation.report.markup import count, escape, heading, name, page, table
 from himecat.runtime.files import write_atomic
-
-if TYPE_CHECKING:
-    from himecat.input.taxonomy.tree import Taxonomy
 
 # Figures are dark on white, so the page around them does not follow a dark screen.
 _STYLE = """
@@ -58,18 +55,6 @@ thead th { white-space: nowrap; }
 """
 
 
-class LabelVectors(Protocol):
-    """A tree and a vector for each of its nodes; `himecat.compare.figures.label_map.LabelMap` is one."""
-
-    @property
-    def vectors(self) -> Any:
-        """A row for each node, the root among them."""
-
-    @property
-    def taxonomy(self) -> Taxonomy:
-        """The tree."""
-
-
 def write_comparison(
     path: str | os.PathLike[str],
     runs: Sequence[Run],
@@ -78,7 +63,7 @@ def write_comparison(
     statistics: Sequence[DatasetStatistics] = (),
     ablations: Sequence[Run] = (),
     sweeps: Sequence[Run] = (),
-    label_maps: Mapping[str, LabelVectors] | None = None,
+    label_maps: Mapping[str, LabelMap] | None = None,
     left_out: Sequence[str] = (),
 ) -> None:
     """Write the page; the file needs no other file and no network.
@@ -253,7 +238,7 @@ def _sweep_figures(figures: _Figures, runs: Sequence[Run]) -> list[str]:
     return found
 
 
-def _label_figure(figures: _Figures, dataset: str, label_map: LabelVectors) -> str:
+def _label_figure(figures: _Figures, dataset: str, label_map: LabelMap) -> str:
     from himecat.compare.figures.label_map import draw_label_map
 
     figure = figures.inline(

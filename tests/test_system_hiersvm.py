@@ -47,14 +47,14 @@ def test_it_finds_the_leaves_of_the_sample_corpus() -> None:
     shown = np.array([row for row, path in enumerate(sample_split(documents)) if path is not None])
     corpus = read_corpus(documents, metadata=METADATA)
     task = Task(corpus, tree, Supervision(shown, truth[shown]))
-    found = HierSvm().place(task)
+    found = HierSvm().fit_predict(task)
     hidden = np.setdiff1d(np.arange(len(truth)), shown)
     scores = score(tree, truth[hidden], found[hidden])
     assert set(found.tolist()) <= set(tree.leaves)
     assert scores.leaf.micro > 6 / tree.n_leaves
     assert scores.overall.micro > scores.leaf.micro
     assert (found[shown] == truth[shown]).mean() > 0.9
-    assert found.tolist() == HierSvm().place(task).tolist()
+    assert found.tolist() == HierSvm().fit_predict(task).tolist()
 
 
 def test_every_inner_node_learns_from_the_documents_below_it_only() -> None:
@@ -77,7 +77,7 @@ def test_every_inner_node_learns_from_the_documents_below_it_only() -> None:
 
 def test_metadata_alone_can_tell_documents_apart() -> None:
     texts = [{"text": "one same text", "tags": [tag]} for tag in ("a", "b", "a", "b")]
-    found = HierSvm().place(task_of(texts, {0: FILM, 1: SPORT}, metadata="tags"))
+    found = HierSvm().fit_predict(task_of(texts, {0: FILM, 1: SPORT}, metadata="tags"))
     assert found.tolist() == [FILM, SPORT, FILM, SPORT]
 
 
@@ -93,22 +93,22 @@ def test_a_document_labelled_with_an_inner_node_helps_above_it_and_not_below() -
 def test_the_walk_never_ends_where_no_leaf_is_known() -> None:
     # Music has a labelled document but no labelled leaf, so nothing may be sent there.
     texts = ["violin violin", "camera", "goal", "violin"]
-    found = HierSvm().place(task_of(texts, {0: MUSIC, 1: FILM, 2: SPORT}))
+    found = HierSvm().fit_predict(task_of(texts, {0: MUSIC, 1: FILM, 2: SPORT}))
     assert set(found.tolist()) <= {FILM, SPORT}
     with pytest.raises(DataError, match="No leaf has a labelled document"):
-        HierSvm().place(task_of(texts, {0: MUSIC}))
+        HierSvm().fit_predict(task_of(texts, {0: MUSIC}))
 
 
 def test_small_and_odd_trees_and_documents_without_words() -> None:
     one = Taxonomy.from_paths([("only",)])
-    assert HierSvm().place(task_of(["x y", "?!"], {0: 1}, one)).tolist() == [1, 1]
+    assert HierSvm().fit_predict(task_of(["x y", "?!"], {0: 1}, one)).tolist() == [1, 1]
     chain = Taxonomy.from_paths([("a", "b", "c")])
-    assert HierSvm().place(task_of(["x y", "z"], {0: 3}, chain)).tolist() == [3, 3]
-    found = HierSvm().place(task_of(["goal", "film", "...", "!!"], {0: SPORT, 1: FILM, 2: FILM}))
+    assert HierSvm().fit_predict(task_of(["x y", "z"], {0: 3}, chain)).tolist() == [3, 3]
+    found = HierSvm().fit_predict(task_of(["goal", "film", "...", "!!"], {0: SPORT, 1: FILM, 2: FILM}))
     assert found[:2].tolist() == [SPORT, FILM]
     assert set(found.tolist()) <= {SPORT, FILM}
     nothing = task_of(["?", "!", "..."], {0: SPORT, 1: FILM, 2: FILM})
-    assert HierSvm().place(nothing).tolist() == [FILM] * 3
+    assert HierSvm().fit_predict(nothing).tolist() == [FILM] * 3
 
 
 def test_a_penalty_that_makes_no_sense_is_told() -> None:

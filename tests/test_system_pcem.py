@@ -42,12 +42,12 @@ def sample() -> tuple[Task, Any, Any]:
 @pytest.mark.parametrize("system", [Pcem(), Pcem(score_unlabelled=True), Pcem(rounds=0)])
 def test_it_finds_the_leaves_of_the_sample_corpus(sample: tuple[Task, Any, Any], system: Pcem) -> None:
     task, truth, hidden = sample
-    found = system.place(task)
+    found = system.fit_predict(task)
     scores = score(task.taxonomy, truth[hidden], found[hidden])
     assert set(found.tolist()) <= set(task.taxonomy.leaves)
     assert scores.leaf.micro > 5 / task.taxonomy.n_leaves
     assert scores.overall.micro > scores.leaf.micro
-    assert found.tolist() == system.place(task).tolist()
+    assert found.tolist() == system.fit_predict(task).tolist()
 
 
 def test_the_score_of_a_path_is_the_levels_it_shares() -> None:
@@ -69,7 +69,7 @@ def test_deeper_levels_can_weigh_more() -> None:
 def test_a_label_of_the_root_tells_nothing() -> None:
     texts = ["goal match", "tax law", "goal", "law"]
     assert path_scores(TREE, np.array([0]), LEAVES).tolist() == [[0, 0, 0, 0, 0]]
-    found = Pcem().place(task_of(texts, {0: SPORT, 1: TAX, 2: 0}))
+    found = Pcem().fit_predict(task_of(texts, {0: SPORT, 1: TAX, 2: 0}))
     assert found.tolist() == [SPORT, TAX, SPORT, TAX]
 
 
@@ -91,8 +91,8 @@ def test_unlabelled_documents_teach_words_through_what_stands_beside_them() -> N
     unlabelled = ["goal judge keeper match"] * 6 + ["law court"] * 6
     texts = [*known, *unlabelled, "judge"]
     # Among the labelled documents "judge" is a word of tax; the unlabelled ones use it of sport.
-    assert Pcem(rounds=0).place(task_of(texts, labels))[-1] == TAX
-    assert Pcem().place(task_of(texts, labels))[-1] == SPORT
+    assert Pcem(rounds=0).fit_predict(task_of(texts, labels))[-1] == TAX
+    assert Pcem().fit_predict(task_of(texts, labels))[-1] == SPORT
 
 
 def test_em_raises_the_likelihood_and_gives_probabilities() -> None:
@@ -143,29 +143,32 @@ def test_words_are_those_of_the_labelled_documents_without_stop_words_and_number
 
 def test_metadata_alone_can_tell_documents_apart() -> None:
     texts = [{"text": "one same text", "tags": [tag]} for tag in ("a", "b", "a", "b")]
-    found = Pcem().place(task_of(texts, {0: FILM, 1: SPORT}, metadata="tags"))
+    found = Pcem().fit_predict(task_of(texts, {0: FILM, 1: SPORT}, metadata="tags"))
     assert found.tolist() == [FILM, SPORT, FILM, SPORT]
 
 
 def test_a_leaf_without_labelled_documents_is_never_chosen() -> None:
     texts = ["goal", "camera", "violin violin", *["unheard of"] * 5]
-    found = Pcem().place(task_of(texts, {0: SPORT, 1: FILM, 2: MUSIC}))
+    found = Pcem().fit_predict(task_of(texts, {0: SPORT, 1: FILM, 2: MUSIC}))
     assert set(found.tolist()) <= {SPORT, FILM}
     # Music speaks for film, its sibling, and not for sport.
     assert found[2] == FILM
     with pytest.raises(DataError, match="No leaf has a labelled document"):
-        Pcem().place(task_of(texts, {0: MUSIC}))
+        Pcem().fit_predict(task_of(texts, {0: MUSIC}))
 
 
 def test_small_and_odd_trees_and_documents_without_words() -> None:
     one = Taxonomy.from_paths([("only",)])
-    assert Pcem().place(task_of(["x y", "?!"], {0: 1}, one)).tolist() == [1, 1]
+    assert Pcem().fit_predict(task_of(["x y", "?!"], {0: 1}, one)).tolist() == [1, 1]
     chain = Taxonomy.from_paths([("a", "b", "c")])
-    assert Pcem().place(task_of(["goal", "film"], {0: 3}, chain)).tolist() == [3, 3]
+    assert Pcem().fit_predict(task_of(["goal", "film"], {0: 3}, chain)).tolist() == [3, 3]
     for system in (Pcem(), Pcem(score_unlabelled=True)):
-        assert set(system.place(task_of(["?", "!", "..."], {0: SPORT, 1: FILM})).tolist()) <= {SPORT, FILM}
+        assert set(system.fit_predict(task_of(["?", "!", "..."], {0: SPORT, 1: FILM})).tolist()) <= {
+            SPORT,
+            FILM,
+        }
     everything = task_of(["goal", "film"], {0: SPORT, 1: FILM})
-    assert Pcem().place(everything).tolist() == [SPORT, FILM]
+    assert Pcem().fit_predict(everything).tolist() == [SPORT, FILM]
 
 
 @pytest.mark.parametrize(

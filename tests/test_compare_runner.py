@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import multiprocessing
 import shutil
@@ -14,24 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat import Default
-from himecat.compare.protocol import run_cache, runs
-from himecat.compare.protocol.measure import Draw, measure, read_draw
-from himecat.compare.protocol.processes import Started
-from himecat.compare.protocol.results import Run
-from himecat.compare.protocol.run_cache import code_version, dataset_fingerprint
-from himecat.compare.protocol.runs import Conditions, run_systems
-from himecat.compare.protocol.systems import Choice, Himecat
+from himecat.compare.protocol import cache, runner
+from himecat.compare.protocol.cache import code_version, dataset_fingerprint
+from himecat.compare.protocol.choices import Choice
+from himecat.compare.protocol.measure import Source, measure, read_draw
+from himecat.compare.protocol.run import Run
+from himecat.compare.protocol.runner import Conditions, run_systems
+from himecat.compare.protocol.worker import Worker
 from himecat.compare.systems.system import System, Task
 from himecat.compare.systems.tfidf_svm import TfidfSvm
 from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.input.dataset import open_dataset
 from himecat.runtime.progress import Progress
 from himecat.views.text_encoder import TextEncoder
-
-evaluate = importlib.import_module("himecat.compare.protocol.evaluate")
-
-SMALL = {"dimension": 16, "topics": 0, "self_training": 0}
 
 # Each run leaves a line in a file, so that runs can be counted whatever process they are in.
 OWN = """
@@ -48,7 +42,7 @@ class First(System):
     about = "Always the first."
     leaf: int = 0
 
-    def place(self, task):
+    def fit_predict(self, task):
         with open(Path(__file__).with_suffix(".log"), "a") as log:
             log.write(f"{task.seed} {len(task.corpus)} {task.threads}\\n")
         return np.full(len(task.corpus), task.taxonomy.leaves[self.leaf])
@@ -59,7 +53,7 @@ class Broken(System):
     title = "Broken"
     about = "Never works."
 
-    def place(self, task):
+    def fit_predict(self, task):
         raise KeyError("x")
 
 @dataclass(frozen=True)
@@ -68,7 +62,7 @@ class Dies(System):
     title = "Dies"
     about = "Ends its process."
 
-    def place(self, task):
+    def fit_predict(self, task):
         os._exit(9)
 """
 
@@ -85,23 +79,28 @@ def count(own: str) -> int:
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
-class NoProcess:
-    exitcode = 0
+class InThisProcess(Worker):
+    """Does the work at once, where a test is about something else."""
 
-    def join(self) -> None: ...
+    def __init__(self, work: Callable[..., Any], *task: Any, environment: object = None) -> None:
+        self.receiver, sender = multiprocessing.Pipe(duplex=False)
+        try:
+            sender.send(work(*task))
+        except HimecatError as error:
+            sender.send(error)
+        except Exception as error:
+            sender.send(RuntimeError(f"{type(error).__name__}: {error}"))
+        sender.close()
 
-    def kill(self) -> None: ...
+    def result(self) -> Any:
+        return self.receiver.recv()
+
+    def end(self) -> None: ...
 
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(target: Callable[..., None], *task: Any, environment: object = None) -> Started:
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        target(sender, *task)
-        sender.close()
-        return Started(NoProcess(), receiver)
-
-    monkeypatch.setattr(runs, "start", start)
+    monkeypatch.setattr(runner, "Worker", InThisProcess)
 
 
 @pytest.fixture
@@ -121,16 +120,6 @@ class Lines(Progress):
 
 
 class TestOneRun:
-    def test_our_own_system_scores_what_evaluate_does(self, letters: Path) -> None:
-        usual = evaluate.run_draw(
-            str(letters), 1, 5, {"method": Default(**SMALL), "threads": 1, "text": ["text"]}, True
-        )
-        found = measure(letters, Himecat(SMALL), Draw(1))
-        assert found.leaf == usual.leaf
-        assert found.overall == usual.overall
-        assert found.cpu_seconds > 0
-        assert found.peak_rss_mb > 10
-
     def test_a_system_sees_the_drawn_labels_only_and_is_scored_on_the_rest(self, letters: Path) -> None:
         seen: list[Task] = []
 
@@ -143,14 +132,14 @@ class TestOneRun:
             max_tokens = 5
             texts = True
 
-            def place(self, task: Task) -> Any:
+            def fit_predict(self, task: Task) -> Any:
                 seen.append(task)
                 found = np.full(len(task.corpus), task.taxonomy.leaves[0])
                 # Right for all that was shown: it must not help.
                 found[task.supervision.rows] = task.supervision.nodes
                 return found
 
-        run = measure(letters, Watching(), Draw(0), seed=7, threads=2)
+        run = measure(Source(letters), Watching(), seed=7, threads=2)
         (task,) = seen
         dataset = open_dataset(letters)
         assert dataset.first_draw is not None
@@ -187,11 +176,11 @@ class TestOneRun:
             title = "Wrong"
             about = ""
 
-            def place(self, task: Task) -> Any:
+            def fit_predict(self, task: Task) -> Any:
                 return answer(task)
 
         with pytest.raises(UsageError, match=sentence):
-            measure(letters, Wrong(), Draw(0))
+            measure(Source(letters), Wrong())
 
     def test_vectors_are_those_of_the_documents_that_are_read(
         self, letters: Path, monkeypatch: pytest.MonkeyPatch
@@ -215,8 +204,8 @@ class TestOneRun:
             lambda name, threads: Ones(name, None, "0123abcd"),
         )
         with pytest.raises(UsageError, match="needs an encoder"):
-            measure(letters, Reads(), Draw(0))
-        read = read_draw(open_dataset(letters), Reads(), Draw(0, limit=150), encoder="some/model")
+            measure(Source(letters), Reads())
+        read = read_draw(Source(letters, limit=150), open_dataset(letters), Reads(), 0, encoder="some/model")
         assert read.corpus.columns["encoder"].shape == (150, 2)
         assert len(set(asked)) == len(asked) <= len(read.corpus) == 150
 
@@ -225,7 +214,7 @@ class TestLimit:
     def test_the_labelled_documents_and_a_part_that_only_grows(self, letters: Path) -> None:
         dataset = open_dataset(letters)
         whole, small, large = (
-            read_draw(dataset, TfidfSvm(), Draw(1, limit=limit)) for limit in (None, 150, 200)
+            read_draw(Source(letters, limit=limit), dataset, TfidfSvm(), 1) for limit in (None, 150, 200)
         )
         assert (len(small.corpus), len(large.corpus)) == (150, 200)
         assert set(small.corpus.ids) < set(large.corpus.ids) < set(whole.corpus.ids)
@@ -239,12 +228,12 @@ class TestLimit:
         assert small.corpus.words.counts.sum() == len(small.corpus.tokens.values)
 
     def test_more_than_there_are_is_all(self, letters: Path) -> None:
-        read = read_draw(open_dataset(letters), TfidfSvm(), Draw(0, limit=9999))
+        read = read_draw(Source(letters, limit=9999), open_dataset(letters), TfidfSvm(), 0)
         assert len(read.corpus) == 330
 
     def test_too_few(self, letters: Path) -> None:
         with pytest.raises(UsageError, match="--limit 3 leaves no document to score: draw 0 labels"):
-            read_draw(open_dataset(letters), TfidfSvm(), Draw(0, limit=3))
+            read_draw(Source(letters, limit=3), open_dataset(letters), TfidfSvm(), 0)
 
 
 @pytest.mark.usefixtures("in_this_process")
@@ -283,10 +272,10 @@ class TestKeptRuns:
         (same,) = run_systems(conditions, [Choice("first", {"leaf": 0}, own, title="Leaf 0")])
         assert count(own) == 1
         assert (same.parameters, same.title) == ({"leaf": 0}, "Leaf 0")
-        assert runs._line(same).startswith("Leaf 0 (leaf=0), draw 0, seed 0: leaf F1")
+        assert runner.run_line(same).startswith("Leaf 0 (leaf=0), draw 0, seed 0: leaf F1")
         (other,) = run_systems(conditions, [Choice("first", {"leaf": 1}, own)])
         assert count(own) == 2
-        assert other.leaf != same.leaf
+        assert other.overall != same.overall
 
     def test_the_same_data_in_another_folder(self, conditions: Conditions, own: str, tmp_path: Path) -> None:
         run_systems(conditions, [Choice("first", file=own)])
@@ -335,7 +324,7 @@ class TestKeptRuns:
         copy = Path(shutil.copytree(letters, tmp_path / "copy"))
         once = Conditions(copy, draws=1, cache=tmp_path / "kept")
         before = Path(own).read_bytes()
-        run_here = runs._run_here
+        run_here = runner._run_here
 
         def changing(*given: Any) -> Run:
             found = run_here(*given)
@@ -349,7 +338,7 @@ class TestKeptRuns:
 
         lines = Lines()
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "_run_here", changing)
+            patch.setattr(runner, "_run_here", changing)
             (run,) = run_systems(once, [Choice("first", file=own)], progress=lines)
         assert run.leaf
         assert lines.said[-1].endswith("(not kept: the code or the data were changed meanwhile)")
@@ -368,7 +357,7 @@ class TestKeptRuns:
         self, conditions: Conditions, own: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         four = Conditions(conditions.folder, draws=4, cache=conditions.cache)
-        kept = runs._run_here
+        kept = runner._run_here
 
         def interrupted(conditions: Conditions, choice: Choice, asked: Run, *rest: Any) -> Run:
             if asked.draw == 2:
@@ -376,7 +365,7 @@ class TestKeptRuns:
             return kept(conditions, choice, asked, *rest)
 
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "_run_here", interrupted)
+            patch.setattr(runner, "_run_here", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 run_systems(four, [Choice("first", file=own)])
         assert count(own) == 2
@@ -395,7 +384,7 @@ class TestFailures:
         assert first.failure == ""
         assert lines.said[0] == "[1/2] Broken, draw 0, seed 0: failed: KeyError: 'x'"
         assert "First leaf, draw 0, seed 0: leaf F1 0." in lines.said[1]
-        assert runs.failures([broken, first]) == ["Broken failed in 1 run (draw 0): KeyError: 'x'"]
+        assert runner.failures([broken, first]) == ["Broken failed in 1 run (draw 0): KeyError: 'x'"]
         again = Lines()
         run_systems(conditions, choices, progress=again)
         assert any(line.endswith("failed: KeyError: 'x'") for line in again.said)
@@ -421,7 +410,9 @@ def test_a_process_that_is_killed_is_a_failed_run(conditions: Conditions, own: s
     assert "ended without a result (exit code 9); out of memory?" in died.failure
     assert first.leaf["micro"] > 0
     # Two at once share the cores.
-    assert int(Path(own).with_suffix(".log").read_text().split()[2]) == max(1, runs.usable_threads(None) // 2)
+    assert int(Path(own).with_suffix(".log").read_text().split()[2]) == max(
+        1, runner.usable_threads(None) // 2
+    )
 
 
 def test_never_more_at_once_than_asked_for(
@@ -429,19 +420,18 @@ def test_never_more_at_once_than_asked_for(
 ) -> None:
     open_now: list[int] = []
     most: list[int] = []
-    begin, end = runs.start, runs._answer_of
 
-    def start(*task: Any, **options: Any) -> Started:
-        open_now.append(1)
-        most.append(len(open_now))
-        return begin(*task, **options)
+    class Counted(InThisProcess):
+        def __init__(self, *task: Any, **options: Any) -> None:
+            open_now.append(1)
+            most.append(len(open_now))
+            super().__init__(*task, **options)
 
-    def answer_of(started: Started) -> Any:
-        open_now.pop()
-        return end(started)
+        def result(self) -> Any:
+            open_now.pop()
+            return super().result()
 
-    monkeypatch.setattr(runs, "start", start)
-    monkeypatch.setattr(runs, "_answer_of", answer_of)
+    monkeypatch.setattr(runner, "Worker", Counted)
     three = Conditions(conditions.folder, draws=5, at_once=3, cache=conditions.cache)
     assert len(run_systems(three, [Choice("first", file=own)])) == 5
     assert max(most) == 3
@@ -449,13 +439,13 @@ def test_never_more_at_once_than_asked_for(
 
 class TestCodeVersion:
     def behind(self, module: str) -> set[str]:
-        package = Path(run_cache.__file__).parents[2]
-        return {path.relative_to(package).as_posix() for path in run_cache._files_behind(module)}
+        package = Path(cache.__file__).parents[2]
+        return {path.relative_to(package).as_posix() for path in cache._files_behind(module)}
 
     def test_what_a_result_depends_on_counts_and_what_only_shows_it_does_not(self) -> None:
         protocol = self.behind("himecat.compare.protocol.measure")
         assert {"compare/protocol/measure.py", "input/tokenizer.py", "evaluation/metrics.py"} <= protocol
-        ours = self.behind("himecat.compare.protocol.systems")
+        ours = self.behind("himecat.compare.systems.himecat")
         assert {"estimator.py", "classifier/fit.py", "kernels/sampled_space.py", "paper/kimcnn.py"} <= ours
         for file in protocol | ours:
             assert not file.startswith(
@@ -466,8 +456,6 @@ class TestCodeVersion:
         found = self.behind("himecat.compare.systems.tfidf_svm")
         assert {file for file in found if file.startswith("compare/systems/")} == {
             "compare/systems/tfidf_svm.py",
-            "compare/systems/_checks.py",
-            "compare/systems/_flat.py",
             "compare/systems/system.py",
         }
         assert "estimator.py" not in found

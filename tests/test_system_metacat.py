@@ -42,11 +42,11 @@ def test_it_beats_chance_on_letters_and_names_leaves_and_does_not_depend_on_thre
     letters_task: tuple[Task, np.ndarray],
 ) -> None:
     task, truth = letters_task
-    found = SMALL.place(task)
+    found = SMALL.fit_predict(task)
     assert set(found.tolist()) <= set(task.taxonomy.leaves)
     test = np.setdiff1d(np.arange(len(truth)), task.supervision.rows)
     assert np.mean(found[test] == truth[test]) > 5 / task.taxonomy.n_leaves
-    again = SMALL.place(Task(task.corpus, task.taxonomy, task.supervision, threads=2))
+    again = SMALL.fit_predict(Task(task.corpus, task.taxonomy, task.supervision, threads=2))
     assert found.tolist() == again.tolist()
 
 
@@ -143,8 +143,8 @@ def same_text_other_tags() -> Task:
 def test_local_metadata_is_read_by_the_classifier_and_global_metadata_is_not() -> None:
     task = same_text_other_tags()
     few = MetaCat(dimension=16, samples=200_000, beta=20, epochs=60)
-    assert few.place(task).tolist() == [1, 2] * 20
-    other = replace(few, local=()).place(task)
+    assert few.fit_predict(task).tolist() == [1, 2] * 20
+    other = replace(few, local=()).fit_predict(task)
     assert len(set(other.tolist())) == 1
 
 
@@ -156,14 +156,14 @@ def test_odd_trees_and_documents() -> None:
     only, d, inner = ragged.find("only"), ragged.find("d"), ragged.find("c")
     task = Task(corpus, ragged, Supervision(np.array([0, 2, 3]), np.array([only, d, inner])))
     # Leaves without labelled documents are not classes.
-    assert set(few.place(task).tolist()) <= {only, d}
+    assert set(few.fit_predict(task).tolist()) <= {only, d}
     one = Taxonomy.from_paths([("a",)])
-    assert few.place(Task(corpus, one, Supervision(np.array([0]), np.array([1])))).tolist() == [1] * 5
+    assert few.fit_predict(Task(corpus, one, Supervision(np.array([0]), np.array([1])))).tolist() == [1] * 5
     blank = without_words(corpus)
-    found = few.place(Task(blank, ragged, Supervision(np.array([0, 1]), np.array([only, d]))))
+    found = few.fit_predict(Task(blank, ragged, Supervision(np.array([0, 1]), np.array([only, d]))))
     assert set(found.tolist()) <= {only, d}
     with pytest.raises(DataError, match="No leaf has a labelled document"):
-        few.place(Task(corpus, ragged, Supervision(np.array([0]), np.array([inner]))))
+        few.fit_predict(Task(corpus, ragged, Supervision(np.array([0]), np.array([inner]))))
 
 
 def test_a_parameter_that_makes_no_sense_is_refused() -> None:

@@ -21,7 +21,7 @@ from himecat.compare.figures.placement import Box, place_names, samples_along
 from himecat.compare.figures.scores import draw_scores
 from himecat.compare.figures.style import COLOURS, look
 from himecat.compare.figures.sweep import draw_sweep
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.errors import OutputError, UsageError
 from himecat.input.taxonomy.tree import Taxonomy
 
@@ -227,7 +227,7 @@ def test_without_matplotlib_there_is_one_clear_sentence() -> None:
 import sys
 sys.modules["matplotlib"] = None
 from himecat.errors import UsageError
-from himecat.compare.protocol.results import Run
+from himecat.compare.protocol.run import Run
 from himecat.compare.figures.scores import draw_scores
 scores = {"micro": 0.5, "macro": 0.4}
 try:

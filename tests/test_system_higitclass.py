@@ -34,11 +34,11 @@ def test_it_beats_chance_on_letters_and_names_leaves_and_does_not_depend_on_thre
     loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata), min_count=5, max_tokens=300)
     truth = true_nodes(dataset, loaded)
     task = Task(loaded.corpus, dataset.taxonomy, draw(dataset, truth, 0))
-    found = SMALL.place(task)
+    found = SMALL.fit_predict(task)
     assert set(found.tolist()) <= set(task.taxonomy.leaves)
     test = np.setdiff1d(np.arange(len(truth)), task.supervision.rows)
     assert np.mean(found[test] == truth[test]) > 5 / task.taxonomy.n_leaves
-    again = SMALL.place(Task(task.corpus, task.taxonomy, task.supervision, threads=2))
+    again = SMALL.fit_predict(Task(task.corpus, task.taxonomy, task.supervision, threads=2))
     assert found.tolist() == again.tolist()
 
 
@@ -154,14 +154,14 @@ def test_odd_trees_and_documents() -> None:
     ragged = Taxonomy.from_paths([("a", "only"), ("b", "c", "d"), ("b", "c", "e"), ("f",)])
     only, d, inner = ragged.find("only"), ragged.find("d"), ragged.find("c")
     task = Task(corpus, ragged, Supervision(np.array([0, 2, 3]), np.array([only, d, inner])))
-    assert set(few.place(task).tolist()) <= {only, d}
+    assert set(few.fit_predict(task).tolist()) <= {only, d}
     one = Taxonomy.from_paths([("a",)])
-    assert few.place(Task(corpus, one, Supervision(np.array([0]), np.array([1])))).tolist() == [1] * 5
+    assert few.fit_predict(Task(corpus, one, Supervision(np.array([0]), np.array([1])))).tolist() == [1] * 5
     blank = replace(corpus, words=Vocabulary((), np.zeros(0, np.int64)), tokens=Ragged.from_lists([[]] * 5))
-    found = few.place(Task(blank, ragged, Supervision(np.array([0, 1]), np.array([only, d]))))
+    found = few.fit_predict(Task(blank, ragged, Supervision(np.array([0, 1]), np.array([only, d]))))
     assert set(found.tolist()) <= {only, d}
     with pytest.raises(DataError, match="No leaf has a labelled document"):
-        few.place(Task(corpus, ragged, Supervision(np.array([0]), np.array([inner]))))
+        few.fit_predict(Task(corpus, ragged, Supervision(np.array([0]), np.array([inner]))))
 
 
 def test_a_parameter_that_makes_no_sense_is_refused() -> None:
