@@ -60,6 +60,7 @@ copybutton_prompt_is_regexp = True
 def setup(app: Sphinx) -> None:
     """Have the pages begin with their files, and the attributes of dataclasses shown as parameters."""
     app.connect("source-read", begin_with_file)
+    app.connect("autodoc-process-signature", without_protocol_arguments)
     # Before napoleon, which reads several names before one type among parameters only.
     app.connect("autodoc-process-docstring", attributes_as_parameters, priority=400)
 
@@ -70,6 +71,13 @@ def attributes_as_parameters(
     """Call the attributes of a dataclass its parameters, which they are."""
     if is_dataclass(thing):
         lines[:] = ["Parameters" if line == "Attributes" else line for line in lines]
+
+
+def without_protocol_arguments(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """A protocol is not called, so it has no arguments to show."""
+    return ("" if what == "class" and getattr(thing, "_is_protocol", False) else signature), returned
 
 
 def begin_with_file(app: Sphinx, docname: str, source: list[str]) -> None:
