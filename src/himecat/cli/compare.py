@@ -10,7 +10,7 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.compare_output import Outputs, show, write_outputs
-from himecat.cli.options import _value, names
+from himecat.cli.options import names, parse_value
 from himecat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,114 +25,71 @@ Folders = Annotated[
         help="Dataset folders, each with documents, label_hier.txt, doc_id.txt, meta_dict.json.",
     ),
 ]
-Seeds = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Runs per draw, from seed 0 on.", rich_help_panel=o.RUNS)
-]
+Seeds = Annotated[int, o.option(o.RUNS, "Runs per draw, from seed 0 on.", min=1, metavar="N")]
 Limit = Annotated[
     int | None,
-    typer.Option(
+    o.option(
+        o.RUNS,
+        "For a quick look, only N documents: the labelled ones and a random part of the others.",
         min=1,
         metavar="N",
-        help="For a quick look, only N documents: the labelled ones and a random part of the others.",
-        rich_help_panel=o.RUNS,
     ),
 ]
-Jobs = Annotated[
-    int,
-    typer.Option(
-        min=1, metavar="N", help="Runs at the same time; they share the cores.", rich_help_panel=o.RUNS
-    ),
-]
+Jobs = Annotated[int, o.option(o.RUNS, "Runs at the same time; they share the cores.", min=1, metavar="N")]
 Cache = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Where results are cached; the user's cache folder by default.",
-        rich_help_panel=o.RUNS,
-    ),
+    o.option(o.RUNS, "Where results are cached; the user's cache folder by default.", metavar="FOLDER"),
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option(
-        metavar="PATH-OR-NAME",
-        help="Sentence encoder or transformer for the systems that need one: a local folder, an installed "
+    o.option(
+        o.METHOD,
+        "Sentence encoder or transformer for the systems that need one: a local folder, an installed "
         "package or a model name.",
-        rich_help_panel=o.METHOD,
+        metavar="PATH-OR-NAME",
     ),
 ]
 Method = Annotated[
-    str | None,
-    typer.Option(
-        "--method", "--preset", metavar="NAME", help="`paper` or `default`.", rich_help_panel=o.METHOD
-    ),
+    str | None, o.option(o.METHOD, "`paper` or `default`.", "--method", "--preset", metavar="NAME")
 ]
-Markdown = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the tables as Markdown.", rich_help_panel=o.OUTPUT),
-]
-Latex = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the tables as LaTeX.", rich_help_panel=o.OUTPUT),
-]
-Csv = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write the table as CSV, with all figures.", rich_help_panel=o.OUTPUT),
-]
-Report = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Write a page to look at, report.html.", rich_help_panel=o.OUTPUT),
-]
-Figures = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Write the figures as PNG and SVG.", rich_help_panel=o.OUTPUT),
-]
+Markdown = Annotated[Path | None, o.option(o.OUTPUT, "Write the tables as Markdown.", metavar="FILE")]
+Latex = Annotated[Path | None, o.option(o.OUTPUT, "Write the tables as LaTeX.", metavar="FILE")]
+Csv = Annotated[Path | None, o.option(o.OUTPUT, "Write the table as CSV, with all figures.", metavar="FILE")]
+Report = Annotated[Path | None, o.option(o.OUTPUT, "Write a page to look at, report.html.", metavar="FILE")]
+Figures = Annotated[Path | None, o.option(o.OUTPUT, "Write the figures as PNG and SVG.", metavar="FOLDER")]
 
 
 def compare(
     datasets: Folders,
     systems: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            o.METHOD,
+            "Names of systems and .py files with your own, separated by commas; all by default.",
             metavar="A,B",
-            help="Names of systems and .py files with your own, separated by commas; all by default.",
-            rich_help_panel=o.METHOD,
         ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The system that the others are tested against; himecat by default.",
-            rich_help_panel=o.METHOD,
+        o.option(
+            o.METHOD, "The system that the others are tested against; himecat by default.", metavar="NAME"
         ),
     ] = None,
     encoder: Encoder = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        o.option(
+            o.METHOD,
+            "A parameter of a system, e.g. --set bert.epochs=3; may be repeated.",
             "--set",
             metavar="SYSTEM.NAME=VALUE",
-            help="A parameter of a system, e.g. --set bert.epochs=3; may be repeated.",
-            rich_help_panel=o.METHOD,
         ),
     ] = None,
     ablations: Annotated[
-        bool,
-        typer.Option(
-            "--ablations",
-            metavar="",
-            help="Also run our systems without each of their parts.",
-            rich_help_panel=o.METHOD,
-        ),
+        bool, o.option(o.METHOD, "Also run our systems without each of their parts.", "--ablations")
     ] = False,
     sweeps: Annotated[
-        bool,
-        typer.Option(
-            "--sweeps",
-            metavar="",
-            help="Also run the published method with other values of p and beta.",
-            rich_help_panel=o.METHOD,
-        ),
+        bool, o.option(o.METHOD, "Also run the published method with other values of p and beta.", "--sweeps")
     ] = False,
     draws: o.Draws = 5,
     seeds: Seeds = 1,
@@ -203,16 +160,10 @@ def ablate(
 
 def sweep(
     datasets: Folders,
-    parameter: Annotated[
-        str, typer.Option(metavar="p|beta", help="Which parameter.", rich_help_panel=o.METHOD)
-    ],
+    parameter: Annotated[str, o.option(o.METHOD, "Which parameter.", metavar="p|beta")],
     values: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Its values, separated by commas; those of the paper by default.",
-            rich_help_panel=o.METHOD,
-        ),
+        o.option(o.METHOD, "Its values, separated by commas; those of the paper by default.", metavar="A,B"),
     ] = None,
     method: Method = "paper",
     draws: o.Draws = 5,
@@ -293,7 +244,7 @@ def _parameters(settings: list[str]) -> dict[str, dict[str, Any]]:
         system, dot, parameter = name.strip().rpartition(".")
         if not equals or not dot or not system or not parameter:
             raise UsageError(f"--set takes SYSTEM.NAME=VALUE, e.g. --set bert.epochs=3, not {written!r}.")
-        found.setdefault(system, {})[parameter.replace("-", "_")] = _value(value.strip())
+        found.setdefault(system, {})[parameter.replace("-", "_")] = parse_value(value.strip())
     return found
 
 

@@ -23,25 +23,22 @@ def evaluate(
     per_leaf: o.PerLeaf = 5,
     holdout: Annotated[
         float,
-        typer.Option(
+        o.option(
+            o.INPUT,
+            "Fit once more without this share of the unlabelled documents and predict them afterwards.",
             min=0.0,
             metavar="SHARE",
-            help="Fit once more without this share of the unlabelled documents and predict them afterwards.",
-            rich_help_panel=o.INPUT,
         ),
     ] = 0.0,
     taxonomy: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Another tree than that of label_hier.txt.", rich_help_panel=o.INPUT
-        ),
+        Path | None, o.option(o.INPUT, "Another tree than that of label_hier.txt.", metavar="FILE")
     ] = None,
     metadata: Annotated[
         str | None,
-        typer.Option(
+        o.option(
+            o.INPUT,
+            "Metadata fields, separated by commas; those of meta_dict.json by default.",
             metavar="A,B",
-            help="Metadata fields, separated by commas; those of meta_dict.json by default.",
-            rich_help_panel=o.INPUT,
         ),
     ] = None,
     text: o.Text = "text",

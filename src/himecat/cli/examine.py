@@ -15,8 +15,7 @@ from himecat.errors import UsageError
 
 def demo(
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write.", rich_help_panel=o.OUTPUT),
+        Path, o.option(o.OUTPUT, "Folder to write.", "--output", "-o", metavar="FOLDER")
     ] = Path("demo"),
     method: o.Method = None,
     seed: o.Seed = 0,
@@ -64,14 +63,10 @@ def check(
     tokenizer: o.Tokenizer = "unicode",
     settings: o.Set = None,
     min_count: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="The same as --set min_count=N.", rich_help_panel=o.METHOD),
+        int | None, o.option(o.METHOD, "The same as --set min_count=N.", min=1, metavar="N")
     ] = None,
     json: o.Json = None,
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", metavar="", help="Show errors only.", rich_help_panel=o.OUTPUT),
-    ] = False,
+    quiet: Annotated[bool, o.option(o.OUTPUT, "Show errors only.", "--quiet", "-q")] = False,
 ) -> None:
     """Look over documents, tree and labels before any training. Exit code 2 if something has to change.
 
@@ -116,15 +111,11 @@ def explain(
     ] = None,
     documents: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DOCS",
-            help="Say what in these documents speaks for their category (or for LABEL).",
-            rich_help_panel=o.INPUT,
+        o.option(
+            o.INPUT, "Say what in these documents speaks for their category (or for LABEL).", metavar="DOCS"
         ),
     ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many of each.", rich_help_panel=o.OUTPUT)
-    ] = 10,
+    top: Annotated[int, o.option(o.OUTPUT, "How many of each.", min=1, metavar="N")] = 10,
     json: o.Json = None,
 ) -> None:
     """Show what lies nearest to a category, or what in documents speaks for theirs.
@@ -195,20 +186,10 @@ def synthesize(
     model: o.Model,
     label: o.Label,
     count: Annotated[
-        int,
-        typer.Option(
-            "--count",
-            "-n",
-            min=1,
-            max=10_000,
-            metavar="N",
-            help="How many documents.",
-            rich_help_panel=o.OUTPUT,
-        ),
+        int, o.option(o.OUTPUT, "How many documents.", "--count", "-n", min=1, max=10_000, metavar="N")
     ] = 5,
     seed: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Another seed, other documents.", rich_help_panel=o.METHOD),
+        int | None, o.option(o.METHOD, "Another seed, other documents.", min=0, metavar="N")
     ] = None,
     json: o.Json = None,
 ) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
-import typer
-
 from himecat.cli import options as o
 from himecat.cli.options import counted, method_arguments, names
 
@@ -33,12 +31,7 @@ def fit(
     ignore_metadata: o.IgnoreMetadata = None,
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="MODEL", help="Model folder to write.", rich_help_panel=o.OUTPUT
-        ),
-    ],
+    output: Annotated[Path, o.option(o.OUTPUT, "Model folder to write.", "--output", "-o", metavar="MODEL")],
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
 INPUT, METHOD, RUNS, OUTPUT = "Input", "Method", "Runs", "Output"
 
-# An empty `metavar` keeps the word "bool" out of the help of a switch.
+
+def option(panel: str, explanation: str, *flags: str, metavar: str = "", **limits: Any) -> Any:
+    """An option as it stands in a panel of `--help`; an empty `metavar` keeps the word "bool" out of a switch's.
+
+    Examples
+    --------
+    >>> option(OUTPUT, "Show the scores as JSON.", "--json", metavar="FILE").rich_help_panel
+    'Output'
+    """
+    return typer.Option(*flags, metavar=metavar, help=explanation, rich_help_panel=panel, **limits)
+
+
 Documents = Annotated[
     Path, typer.Argument(metavar="DOCS", help="JSONL, CSV, TSV or Parquet file (.gz and .zst too).")
 ]
@@ -25,168 +36,96 @@ Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder writt
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="A category: its name, or its path a/b/c.")]
 Tree = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        INPUT,
+        "The category tree: `parent child ...` lines, or nested YAML or JSON. "
+        "Without it, the tree that the labels span.",
         "--taxonomy",
         metavar="FILE",
-        help="The category tree: `parent child ...` lines, or nested YAML or JSON. "
-        "Without it, the tree that the labels span.",
-        rich_help_panel=INPUT,
     ),
 ]
-Metadata = Annotated[
-    str | None,
-    typer.Option(metavar="A,B", help="Metadata fields, separated by commas.", rich_help_panel=INPUT),
-]
-Text = Annotated[
-    str, typer.Option(metavar="A,B", help="Text fields, separated by commas.", rich_help_panel=INPUT)
-]
-LabelField = Annotated[
-    str,
-    typer.Option("--labels", metavar="NAME", help="Field with the labels.", rich_help_panel=INPUT),
-]
-IdField = Annotated[
-    str, typer.Option("--id", metavar="NAME", help="Field with the id.", rich_help_panel=INPUT)
-]
+Metadata = Annotated[str | None, option(INPUT, "Metadata fields, separated by commas.", metavar="A,B")]
+Text = Annotated[str, option(INPUT, "Text fields, separated by commas.", metavar="A,B")]
+LabelField = Annotated[str, option(INPUT, "Field with the labels.", "--labels", metavar="NAME")]
+IdField = Annotated[str, option(INPUT, "Field with the id.", "--id", metavar="NAME")]
 SkipBad = Annotated[
-    bool,
-    typer.Option(
-        "--skip-bad",
-        metavar="",
-        help="Leave out documents that cannot be used, and say which.",
-        rich_help_panel=INPUT,
-    ),
+    bool, option(INPUT, "Leave out documents that cannot be used, and say which.", "--skip-bad")
 ]
 AllowEmpty = Annotated[
     bool,
-    typer.Option(
-        "--allow-empty-leaves",
-        metavar="",
-        help="Go on when a leaf has neither labelled documents nor keywords.",
-        rich_help_panel=INPUT,
-    ),
+    option(INPUT, "Go on when a leaf has neither labelled documents nor keywords.", "--allow-empty-leaves"),
 ]
 Keywords = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="YAML or JSON with words for categories, beside or instead of labelled documents: "
+    option(
+        INPUT,
+        "YAML or JSON with words for categories, beside or instead of labelled documents: "
         "`physics: quantum, laser`.",
-        rich_help_panel=INPUT,
+        metavar="FILE",
     ),
 ]
 Encoder = Annotated[
     str | None,
-    typer.Option(
+    option(
+        METHOD,
+        "Sentence encoder used as one more view: a local folder, an installed package or a model name.",
         metavar="PATH-OR-NAME",
-        help="Sentence encoder used as one more view: a local folder, an installed package or a model name.",
-        rich_help_panel=METHOD,
     ),
 ]
 Tokenizer = Annotated[
     str,
-    typer.Option(
+    option(
+        METHOD,
+        "What splits texts into words: `unicode`, `subwords`; for scripts without spaces `ngrams`, `dictionary`.",
         metavar="NAME",
-        help="What splits texts into words: `unicode`, `subwords`; for scripts without spaces `ngrams`, `dictionary`.",
-        rich_help_panel=METHOD,
     ),
 ]
 Method = Annotated[
     str | None,
-    typer.Option(
-        "--method",
-        "--preset",
-        metavar="NAME",
-        help="`paper`: the published method as it is.",
-        rich_help_panel=METHOD,
-    ),
+    option(METHOD, "`paper`: the published method as it is.", "--method", "--preset", metavar="NAME"),
 ]
-Seed = Annotated[
-    int,
-    typer.Option(min=0, metavar="N", help="The same seed gives the same model.", rich_help_panel=METHOD),
-]
+Seed = Annotated[int, option(METHOD, "The same seed gives the same model.", min=0, metavar="N")]
 Threads = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Threads, all there are by default; the result is the same.",
-        rich_help_panel=METHOD,
-    ),
+    option(METHOD, "Threads, all there are by default; the result is the same.", min=1, metavar="N"),
 ]
 NoHierarchy = Annotated[
-    bool,
-    typer.Option(
-        "--no-hierarchy",
-        metavar="",
-        help="Learn each leaf without its kin in the tree.",
-        rich_help_panel=METHOD,
-    ),
+    bool, option(METHOD, "Learn each leaf without the categories around it in the tree.", "--no-hierarchy")
 ]
-NoMetadata = Annotated[
-    bool,
-    typer.Option(
-        "--no-metadata", metavar="", help="Leave all metadata out of the space.", rich_help_panel=METHOD
-    ),
-]
+NoMetadata = Annotated[bool, option(METHOD, "Leave all metadata out of the space.", "--no-metadata")]
 IgnoreMetadata = Annotated[
     str | None,
-    typer.Option(
-        metavar="A,B",
-        help="Metadata fields to leave out of the space, separated by commas.",
-        rich_help_panel=METHOD,
-    ),
+    option(METHOD, "Metadata fields to leave out of the space, separated by commas.", metavar="A,B"),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        METHOD,
+        "Any hyperparameter of the method, e.g. --set em_rounds=3; may be repeated.",
         "--set",
         metavar="NAME=VALUE",
-        help="Any hyperparameter of the method, e.g. --set em_rounds=3; may be repeated.",
-        rich_help_panel=METHOD,
     ),
 ]
 MinConfidence = Annotated[
     float | None,
-    typer.Option(
+    option(
+        METHOD,
+        "Where the leaf is less sure than this, end at the deepest category that is not.",
         min=0.0,
         max=1.0,
         metavar="P",
-        help="Where the leaf is less sure than this, end at the deepest category that is not.",
-        rich_help_panel=METHOD,
     ),
 ]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", metavar="", help="Show results and errors only.", rich_help_panel=OUTPUT),
-]
+Quiet = Annotated[bool, option(OUTPUT, "Show results and errors only.", "--quiet", "-q")]
 Json = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write the result as JSON; - for standard output.",
-        rich_help_panel=OUTPUT,
-    ),
+    Path | None, option(OUTPUT, "Write the result as JSON; - for standard output.", "--json", metavar="FILE")
 ]
-Overwrite = Annotated[
-    bool,
-    typer.Option("--overwrite", metavar="", help="Replace what is there.", rich_help_panel=OUTPUT),
-]
+Overwrite = Annotated[bool, option(OUTPUT, "Replace what is there.", "--overwrite")]
 Draws = Annotated[
     int,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="How many draws of the labelled documents; the first is doc_id.txt.",
-        rich_help_panel=RUNS,
-    ),
+    option(RUNS, "How many draws of the labelled documents; the first is doc_id.txt.", min=1, metavar="N"),
 ]
-PerLeaf = Annotated[
-    int,
-    typer.Option(
-        min=1, metavar="N", help="Labelled documents per leaf in the other draws.", rich_help_panel=RUNS
-    ),
-]
+PerLeaf = Annotated[int, option(RUNS, "Labelled documents per leaf in the other draws.", min=1, metavar="N")]
 STDOUT = "-"
 """Stands for standard output where a file is named."""
 
@@ -276,16 +215,23 @@ def _setting(written: str, method: Default | Paper) -> tuple[str, Any]:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
         raise UsageError(f"--set: there is no hyperparameter {name!r}; {meant}")
-    plain = _value(value.strip())
+    plain = parse_value(value.strip())
     return name, [plain] if name == "filter_widths" and not isinstance(plain, list) else plain
 
 
-def _value(written: str) -> Any:
+def parse_value(written: str) -> Any:
+    """The value that an option's text means: JSON, a list separated by commas, or the text itself.
+
+    Examples
+    --------
+    >>> parse_value("0.5"), parse_value("2,3"), parse_value("kim-cnn")
+    (0.5, [2, 3], 'kim-cnn')
+    """
     try:
         return json.loads(written)
     except (ValueError, RecursionError):
         if "," in written:
-            return [_value(part) for part in written.split(",")]
+            return [parse_value(part) for part in written.split(",")]
         return {"True": True, "False": False}.get(written, written)
 
 

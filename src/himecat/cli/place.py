@@ -6,8 +6,6 @@ import json as json_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import typer
-
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 
@@ -23,26 +21,22 @@ def predict(
     documents: o.Documents,
     *,
     text: Annotated[
-        str | None,
-        typer.Option(metavar="A,B", help="Text fields, if not named as in fit.", rich_help_panel=o.INPUT),
+        str | None, o.option(o.INPUT, "Text fields, if not named as in fit.", metavar="A,B")
     ] = None,
     id_field: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="NAME", help="Field with the id, if not as in fit.", rich_help_panel=o.INPUT
-        ),
+        str | None, o.option(o.INPUT, "Field with the id, if not as in fit.", "--id", metavar="NAME")
     ] = None,
     skip_bad: o.SkipBad = False,
     min_confidence: o.MinConfidence = None,
     threads: o.Threads = None,
     output: Annotated[
         Path,
-        typer.Option(
+        o.option(
+            o.OUTPUT,
+            "File to write, one line per document; - for standard output.",
             "--output",
             "-o",
             metavar="FILE",
-            help="File to write, one line per document; - for standard output.",
-            rich_help_panel=o.OUTPUT,
         ),
     ],
     quiet: o.Quiet = False,

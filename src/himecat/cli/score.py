@@ -21,11 +21,11 @@ def score(
     dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Dataset folder with the true labels.")],
     without_draw: Annotated[
         int | None,
-        typer.Option(
+        o.option(
+            o.INPUT,
+            "Leave out the documents labelled in this draw: the model has seen them. 0 is doc_id.txt.",
             min=0,
             metavar="N",
-            help="Leave out the documents labelled in this draw: the model has seen them. 0 is doc_id.txt.",
-            rich_help_panel=o.INPUT,
         ),
     ] = None,
     per_leaf: o.PerLeaf = 5,
