@@ -37,7 +37,7 @@ from himecat.paper.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
 from himecat.paper.pairs import relate
 from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
-from himecat.paper.topdown import TopDownClassifier, training_set
+from himecat.paper.topdown import TopDownWalk, training_set
 from himecat.runtime.threads import run_parallel
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
@@ -137,7 +137,7 @@ def place_ours(work: Work) -> npt.NDArray[np.float32]:
         classifiers[node] = KimCNN()
         classifiers[node].n_classes = training.n_classes
         classifiers[node].network = new_network(work, node)
-    walk = TopDownClassifier(work.taxonomy, classifiers)
+    walk = TopDownWalk(work.taxonomy, classifiers)
     return walk.leaf_probabilities(work.documents, work.words, threads=THREADS)
 
 

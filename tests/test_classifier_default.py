@@ -179,7 +179,7 @@ def test_the_papers_way_is_still_there() -> None:
     ).fit(documents, labels)
     assert (model.method_.space, model.method_.classifier) == ("sampled", "kim-cnn")
     assert model.method_.neighbours == 50
-    assert all(isinstance(one, KimCNN) for one in model.classifier_.classifiers.values())
+    assert all(isinstance(one, KimCNN) for one in model.classifier_.walk.classifiers.values())
     assert model.history_
     np.testing.assert_allclose(model.predict_proba(documents).sum(axis=1), 1.0, atol=1e-5)
 

@@ -23,7 +23,7 @@ from himecat.paper.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
 from himecat.paper.logistic import MeanLogistic
 from himecat.paper.registry import classifier_class, register_classifier, restore_classifier
 from himecat.paper.synthesis import SyntheticDocuments, synthesize
-from himecat.paper.topdown import TopDownClassifier, fit_top_down, training_set
+from himecat.paper.topdown import TopDownWalk, fit_top_down, training_set
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 Float32 = npt.NDArray[np.float32]
@@ -411,7 +411,7 @@ class Fixed:
 
 
 def test_probabilities_multiply_down_a_ragged_tree() -> None:
-    walk = TopDownClassifier(
+    walk = TopDownWalk(
         RAGGED,
         {
             0: Fixed([0.5, 0.2, 0.3]),
@@ -430,7 +430,7 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     training, words = two_topics()
     cnn = KimCNN(epochs=3, maps=3)
     cnn.fit(training, words, seed=0)
-    walk = TopDownClassifier(tree, {0: cnn})
+    walk = TopDownWalk(tree, {0: cnn})
     whole = walk.leaf_probabilities(training.documents, words)
     monkeypatch.setattr("himecat.paper.topdown._BATCH", 7)
     told: list[int] = []
@@ -443,7 +443,7 @@ def test_batches_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_classifier_that_answers_in_the_wrong_shape_is_named() -> None:
-    walk = TopDownClassifier(RAGGED, {0: Fixed([0.5, 0.5])})
+    walk = TopDownWalk(RAGGED, {0: Fixed([0.5, 0.5])})
     with pytest.raises(
         UsageError, match=r"'fixed' at 'ROOT' gave an array of shape \(1, 2\) for .* 3 children"
     ):

@@ -407,9 +407,10 @@ class TestFit:
         settings.append("--set=samples=150000")
         assert himecat(*fit_arguments(letters, tmp_path / "model", "-q", *options, *settings)).code == 0
         document = json.loads((tmp_path / "model" / "model.json").read_text())
-        assert document["settings"]["use_hierarchy"] is False
-        assert document["settings"]["min_count"] == 10, "the preset's"
-        assert document["settings"]["beta"] == 10, "not the preset's"
+        assert document["method"]["name"] == "paper"
+        assert document["method"]["values"]["use_hierarchy"] is False
+        assert document["method"]["values"]["min_count"] == 10, "the paper's"
+        assert document["method"]["values"]["beta"] == 10, "not the paper's"
         assert document["parameters"]["ignore_metadata"] == ["tags"]
         assert "hierarchy" not in document["history"][-1]["objective"]
         assert not any("tags" in name for name in document["history"][-1]["objective"])

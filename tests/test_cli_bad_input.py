@@ -534,7 +534,10 @@ def _with(**changes: object) -> Callable[[Path], object]:
         (_cut("weights.safetensors"), "model/weights.safetensors is damaged (cut short, 5,000 of "),
         (_with(version=99), "model/ was written by a newer himecat (format 99)"),
         (_with(format="of-others"), "model/ is not a himecat model: its model.json is of another kind"),
-        (_with(tokenizer="words-99"), "words-99"),
+        (
+            _with(tokenizer={"name": "words-99", "state": {}}),
+            "model/ cannot be used: There is no tokenizer 'words-99'",
+        ),
         (_with(vocabulary=["only"]), "model"),
         (_with(taxonomy=3), "model"),
     ],

@@ -863,13 +863,16 @@ def test_another_classifier_can_be_plugged_in(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("himecat.paper.registry._registered", {})
     register_classifier(NearestCentroid)
     model = quick(classifier="nearest-centroid", space="spectral").fit(partly_labelled(topic_documents()))
-    assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.classifiers.values())
+    assert all(isinstance(flat, NearestCentroid) for flat in model.classifier_.walk.classifiers.values())
     assert model.score(NEW, [document["labels"] for document in NEW]) > 0.9
     model.save(tmp_path / "model")
     loaded = HiMeCat.load(tmp_path / "model")
     assert everything(loaded) == everything(model)
     monkeypatch.setattr("himecat.paper.registry._registered", {})
-    with pytest.raises(DataError, match="model/ needs the classifier 'nearest-centroid': register it with"):
+    with pytest.raises(
+        DataError,
+        match=r"model/ cannot be used: There is no classifier 'nearest-centroid'.*register_classifier",
+    ):
         HiMeCat.load(tmp_path / "model")
 
 

@@ -2,7 +2,8 @@
 
 `python tests/test_model_folder.py FOLDER` shows how the kept models were made: it writes another one like the
 newest. `model-v1` was made by the first release, `model-v2` with the default that came after it, `model-v3` when
-topics, biases and the confidence of the likeliest path were added to that.
+topics, biases and the confidence of the likeliest path were added to that, `model-v4` when every part of a model
+came to keep its own state.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from himecat.paper.topdown import TopDownClassifier
 FIXTURES = Path(__file__).parent / "fixtures"
 KEPT = FIXTURES / "model-v1"
 SECOND = FIXTURES / "model-v2"
-NEWEST = FIXTURES / "model-v3"
-ALL_KEPT = [KEPT, SECOND, NEWEST]
+THIRD = FIXTURES / "model-v3"
+NEWEST = FIXTURES / "model-v4"
+ALL_KEPT = [KEPT, SECOND, THIRD, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -145,11 +147,11 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 
 def test_the_kept_models_are_of_all_kinds() -> None:
-    first, second, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
+    first, second, third, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    for later in (second, newest):
+    for later in (second, third, newest):
         assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
@@ -158,10 +160,11 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    assert newest.method_.topics > 0
-    assert newest.classifier_.views["topics"].vectors.size > 0
-    assert any(newest.classifier_.calibration.bias)
-    assert len(newest.classifier_.calibration.paths) == 3
+    for later in (third, newest):
+        assert later.method_.topics > 0
+        assert later.classifier_.views["topics"].vectors.size > 0
+        assert any(later.classifier_.calibration.bias)
+        assert len(later.classifier_.calibration.paths) == 3
 
 
 def test_every_version_of_the_format_has_a_kept_model() -> None:
@@ -169,7 +172,7 @@ def test_every_version_of_the_format_has_a_kept_model() -> None:
     assert versions == list(range(1, VERSION + 1))
 
 
-@pytest.mark.parametrize("kept", [SECOND, NEWEST], ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", ALL_KEPT, ids=lambda kept: kept.name)
 def test_a_kept_model_is_written_in_the_newest_format(kept: Path, tmp_path: Path) -> None:
     model = HiMeCat.load(kept)
     model.save(tmp_path / "model")
@@ -297,11 +300,11 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     ),
     "unknown classifier": (
         lambda d, a: d["classifiers"][0].update(name="oracle"),
-        "needs the classifier 'oracle'",
+        "There is no classifier 'oracle'",
     ),
     "a classifier less": (lambda d, a: cut(d, "classifiers"), "the classifiers do not stand at the nodes"),
-    "a classifier elsewhere": (lambda d, a: d["classifiers"][0].update(node=2), "classifier/2"),
-    "no weights": (lambda d, a: a.pop("classifier/0/filters"), "classifier/0/filters"),
+    "a classifier elsewhere": (lambda d, a: d["classifiers"][0].update(node=2), "'2/"),
+    "no weights": (lambda d, a: a.pop("classifier/0/filters"), "'0/filters'"),
     "weights of another shape": (
         lambda d, a: a.update({"classifier/0/dense": a["classifier/0/dense"][1:]}),
         "'dense' should have the shape (12, 5)",
@@ -386,6 +389,37 @@ FUSED_DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
+PART_DAMAGES: dict[str, tuple[Damage, str]] = {
+    **{
+        f"no {key}": (lambda d, a, key=key: d.pop(key), f"'{key}' is missing")
+        for key in ("method", "classifier")
+    },  # type: ignore[misc]
+    "a method from the future": (lambda d, a: d["method"].update(name="magic"), "magic"),
+    "a value that a method does not have": (lambda d, a: d["method"]["values"].update(magic=1), "magic"),
+    "a value out of range": (
+        lambda d, a: d["method"]["values"].update(em_rounds=-1),
+        "em_rounds must be at least 0",
+    ),
+    "an argument from the future": (lambda d, a: d["parameters"].update(magic=1), "'magic'"),
+    "a classifier from the future": (
+        lambda d, a: d["classifier"].update(name="oracle"),
+        "cannot be used: This himecat does not have the classifier 'oracle'",
+    ),
+    "a tokenizer from the future": (
+        lambda d, a: d["tokenizer"]["state"].update(rules="words-9"),
+        "does not have the tokenizer rules 'words-9'",
+    ),
+    "a tokenizer of somebody's own": (lambda d, a: d["tokenizer"].update(name="syllables"), "'syllables'"),
+    "a view of somebody's own": (
+        lambda d, a: d["classifier"]["settings"]["views"].update(table={"weight": None, "settings": {}}),
+        "There is no view 'table': register its class with himecat.register_view first",
+    ),
+    "no state of a part": (lambda d, a: d["classifier"]["settings"].pop("scorer"), "'scorer'"),
+    "a part of another kind": (lambda d, a: d["classifier"].update(settings=[1]), "does not fit"),
+    "other words": (lambda d, a: cut(d, "vocabulary"), "'words' should hold"),
+}
+
+
 Contents = dict[Path, tuple[Document, Arrays]]
 
 
@@ -397,23 +431,34 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
         for key in ("format", "version", "himecat", "weights"):
             document.pop(key)
         place = tmp_path_factory.mktemp("whole") / "model"
-        write_model(place, document, arrays)
+        write_as(kept, place, document, arrays)
         # Written again without damage it can be read: what fails below fails for the damage.
         HiMeCat.load(place)
         found[kept] = document, arrays
     return found
 
 
+def write_as(kept: Path, place: Path, document: Document, arrays: Arrays) -> None:
+    """Write a folder of the same version as a kept one."""
+    write_model(place, document, arrays)
+    version = ALL_KEPT.index(kept) + 1
+    written = (place / "model.json").read_text()
+    (place / "model.json").write_text(written.replace(f'"version": {VERSION}', f'"version": {version}', 1))
+
+
+BY_VERSION = {KEPT: DAMAGES, THIRD: FUSED_DAMAGES, NEWEST: PART_DAMAGES}
+
+
 @pytest.mark.parametrize(
     ("kept", "kind"),
-    [(KEPT, kind) for kind in DAMAGES] + [(NEWEST, kind) for kind in FUSED_DAMAGES],
+    [(kept, kind) for kept, damages in BY_VERSION.items() for kind in damages],
     ids=lambda part: part if isinstance(part, str) else part.name,
 )
 def test_damage_is_told_in_one_sentence(kept: Path, kind: str, contents: Contents, tmp_path: Path) -> None:
     document, arrays = deepcopy(contents[kept][0]), dict(contents[kept][1])
-    damage, said = (DAMAGES if kept == KEPT else FUSED_DAMAGES)[kind]
+    damage, said = BY_VERSION[kept][kind]
     damage(document, arrays)
-    write_model(tmp_path / "model", document, arrays)
+    write_as(kept, tmp_path / "model", document, arrays)
     with pytest.raises(ModelFolderError) as caught:
         HiMeCat.load(tmp_path / "model")
     sentence = str(caught.value)

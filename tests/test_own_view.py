@@ -55,7 +55,8 @@ def test_it_is_kept_with_the_model(page: dict[str, Any]) -> None:
 def test_a_model_needs_its_class(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(base._registered, "table")
     with pytest.raises(
-        HimecatError, match=r"needs the view 'table': register its class with himecat\.register_view"
+        HimecatError,
+        match=r"cannot be used: There is no view 'table': register its class with himecat\.register_view",
     ):
         HiMeCat.load(page["folder"])
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier import training
-from himecat.classifier.assignments import Assignments
-from himecat.classifier.placing import Placer
-from himecat.classifier.protocol import Round
+from himecat.classifier.assignments import Assignments, assign
+from himecat.classifier.protocol import Classifier, Fitted, Round
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
-from himecat.input import validate as reading
+from himecat.input import validate
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.check_report import CheckReport
 from himecat.input.columns import ColumnReader
@@ -29,14 +27,14 @@ from himecat.input.tokenizer import Tokenizer
 from himecat.methods import (
     METHODS,
     Method,
+    Paper,
     check_value,
     hyperparameters,
-    old_settings,
     resolve_method,
     with_values,
 )
 from himecat.runtime.progress import Progress, silent
-from himecat.runtime.threads import usable_threads
+from himecat.runtime.threads import prefetch, usable_threads
 from himecat.sklearn_compat import Estimator
 from himecat.views.base import View
 from himecat.views.encoder import EncoderView
@@ -44,6 +42,11 @@ from himecat.views.space import JointSpace
 from himecat.views.text_encoder import open_encoder
 
 _NESTED = "method__"
+# Arguments that are kept with a model as they are; those with an object of their own are kept by it.
+_KEPT = (
+    "metadata", "ignore_metadata", "text", "label_field", "id_field", "encoder", "min_confidence", "random_state",
+    "allow_empty_leaves",
+)  # fmt: skip
 
 
 class HiMeCat(Estimator):
@@ -96,7 +99,7 @@ class HiMeCat(Estimator):
         The vectors of labels, words, metadata values and training documents.
     classes_ : list of tuple of str
         The leaf paths, in the order of the columns of `predict_proba`.
-    classifier_ : DefaultClassifier or TopDownClassifier
+    classifier_ : Classifier
         What places the documents.
     method_ : Default or Paper
         The method that was used, with all its hyperparameters.
@@ -159,7 +162,7 @@ class HiMeCat(Estimator):
 
     taxonomy_: Taxonomy
     space_: JointSpace
-    classifier_: training.Classifier
+    classifier_: Classifier
     classes_: list[tuple[str, ...]]
     method_: Method
     history_: list[Round]
@@ -213,24 +216,30 @@ class HiMeCat(Estimator):
         options = self._input_options(method)
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
-        material = reading.read_material(X, y, readers=self.readers(views), progress=shown, **options)
-        fitted = training.train(
+        material = validate.read_material(X, y, readers=_readers(views), progress=shown, **options)
+        fitted = _fit_function(method)(
             material,
-            old_settings(method),
+            method,
             views=views,
             ignore_metadata=tuple(self.ignore_metadata),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
             progress=shown,
         )
-        self.method_ = method
-        self.problems_ = material.problems
-        self.keywords_ = None
+        keywords = None
         if material.keywords is not None:
             titles = material.taxonomy.title
-            self.keywords_ = {titles(node): list(words) for node, words in material.keywords.items()}
-        self._take(fitted.space, fitted.classifier, fitted.history)
+            keywords = {titles(node): list(words) for node, words in material.keywords.items()}
+        self._set_fitted(method, fitted, keywords, material.problems)
         return self
+
+    def _set_fitted(
+        self, method: Method, fitted: Fitted, keywords: dict[str, list[str]] | None, problems: Problems
+    ) -> None:
+        self.method_, self.keywords_, self.problems_ = method, keywords, problems
+        self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
+        self.taxonomy_ = fitted.space.taxonomy
+        self.classes_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
 
     def check(self, X: Any, y: Any = None) -> CheckReport:
         """Look over documents, tree and labels as `fit` would, and report everything found, without learning.
@@ -259,13 +268,15 @@ class HiMeCat(Estimator):
         check_value("min_confidence", self.min_confidence)
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
             raise UsageError(f"random_state must be a whole number of at least 0, not {self.random_state!r}.")
-        settings = old_settings(method)
-        training.check_method(
-            settings,
-            keywords=self.keywords is not None,
-            encoder=self.encoder is not None,
-            views=bool(self.views),
-        )
+        if isinstance(method, Paper):
+            from himecat.paper.fit import check_paper
+
+            check_paper(
+                method,
+                keywords=self.keywords is not None,
+                encoder=self.encoder is not None,
+                views=len(self.views) > 0,
+            )
         return {
             "taxonomy": self.taxonomy,
             "fields": self._fields(),
@@ -278,23 +289,15 @@ class HiMeCat(Estimator):
             "threads": self.threads,
         }
 
-    def _take(self, space: JointSpace, classifier: training.Classifier, history: list[Round]) -> None:
-        self.space_ = space
-        self.classifier_ = classifier
-        self.history_ = history
-        self.taxonomy_ = space.taxonomy
-        self.classes_ = [space.taxonomy.path(leaf) for leaf in space.taxonomy.leaves]
-
     def _views(self) -> list[View]:
-        """The views beside those of the method: the encoder's, and those of one's own."""
+        """The encoder, if there is one, and the views that were given."""
         if self.encoder is None:
             return list(self.views)
         return [EncoderView(open_encoder(self.encoder, threads=self.threads)), *self.views]
 
-    def readers(self, views: Sequence[View] | None = None) -> list[ColumnReader]:
+    def readers(self) -> list[ColumnReader]:
         """What has to be computed from documents while they are read, such as the encoder's vectors."""
-        chosen = self._views() if views is None else views
-        return [view.reader for view in chosen if view.reader is not None]
+        return _readers(self._views())
 
     def _fields(self) -> Fields:
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
@@ -316,7 +319,7 @@ class HiMeCat(Estimator):
         space = self.space_
         if isinstance(X, Corpus):
             return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
-        return reading.read_new(
+        return validate.read_new(
             X,
             self._fields(),
             words=space.vocabulary,
@@ -330,20 +333,19 @@ class HiMeCat(Estimator):
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
         corpus = self.encode(X)
-        return self._placer().probabilities(corpus, usable_threads(self.threads))
-
-    def _placer(self) -> Placer:
-        self._check_fitted()
-        limit = check_value("min_confidence", self.min_confidence)
-        return Placer(self.space_, self.classifier_, limit)
+        return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
 
         With `skip_bad`, the path of a document that cannot be used is empty.
         """
-        placer = self._placer()
-        return placer.place(*self._encoded(X), usable_threads(self.threads))
+        return self._assign(*self._encoded(X), usable_threads(self.threads))
+
+    def _assign(self, corpus: Corpus, usable: npt.NDArray[np.bool_], threads: int) -> Assignments:
+        bound = check_value("min_confidence", self.min_confidence)
+        found = self.classifier_.leaf_probabilities(corpus, threads)
+        return assign(self.taxonomy_, found, bound).without(~usable)
 
     def predict(self, X: Any) -> list[tuple[str, ...]]:
         """The path of every document, as names from level 1 down."""
@@ -359,7 +361,8 @@ class HiMeCat(Estimator):
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.
         """
-        placer, threads = self._placer(), usable_threads(self.threads)
+        self._check_fitted()
+        threads = usable_threads(self.threads)
         batches = iter_encoded(
             X,
             self._fields(),
@@ -372,11 +375,19 @@ class HiMeCat(Estimator):
             threads=threads,
         )
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
-        yield from placer.place_batches(wanted, threads)
+
+        def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
+            origins, corpus = batch
+            # One thread reads.
+            return self._assign(corpus, np.array([one.usable for one in origins], bool), max(1, threads - 1))
+
+        for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
+            yield origins, corpus, placed
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
-        return self._placer().directions(self.encode(X))
+        corpus = self.encode(X)
+        return self.classifier_.directions(corpus)
 
     def score(self, X: Any, y: Any) -> float:
         """Leaf micro F1 of the predictions for the documents that have a label."""
@@ -411,10 +422,9 @@ class HiMeCat(Estimator):
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
             return explain_label(self.space_, node, top)
-        placer = self._placer()
         corpus, usable = self._encoded(documents)
-        placed = placer.place(corpus, usable, usable_threads(self.threads))
-        return explain_documents(self.space_, corpus, placed, node, top, placer.word_weights)
+        placed = self._assign(corpus, usable, usable_threads(self.threads))
+        return explain_documents(self.space_, corpus, placed, node, top, self.classifier_.word_weights)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None
@@ -423,14 +433,11 @@ class HiMeCat(Estimator):
 
         `fit` makes such documents for flat classifiers at inner nodes; the default classifier needs none.
         """
+        from himecat.paper.fit import example_documents
+
         node = self._fitted_taxonomy().find(label)
-        return training.example_documents(
-            self.space_,
-            node,
-            old_settings(self.method_),
-            count,
-            int(self.random_state) if seed is None else seed,
-        )
+        chosen = int(self.random_state) if seed is None else seed
+        return example_documents(self.space_, node, self.method_, count, chosen)
 
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()
@@ -453,14 +460,40 @@ class HiMeCat(Estimator):
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
-        from himecat.model_folder.model import save
+        from himecat.model_folder.model import SavedModel, save
 
         self._check_fitted()
-        save(self, folder, overwrite=overwrite)
+        arguments = {name: getattr(self, name) for name in _KEPT} | {"keywords": self.keywords_}
+        fitted = Fitted(self.space_, self.classifier_, self.history_)
+        save(SavedModel(arguments, self.method_, fitted), folder, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> HiMeCat:
-        """Read a model from a folder written by :meth:`save`."""
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was."""
         from himecat.model_folder.model import load
 
-        return load(cls, folder)
+        found = load(folder, _KEPT)
+        fitted = found.fitted
+        model = cls(
+            taxonomy=fitted.space.taxonomy,
+            method=found.method,
+            views=fitted.classifier.own_views,
+            **found.arguments,
+        )
+        model._set_fitted(found.method, fitted, model.keywords, Problems())
+        return model
+
+
+def _fit_function(method: Method) -> Callable[..., Fitted]:
+    """What fits a method; whoever takes the default never imports the published one."""
+    if method.name == Paper.name:
+        from himecat.paper.fit import fit_paper
+
+        return fit_paper
+    from himecat.classifier.fit import fit_default
+
+    return fit_default
+
+
+def _readers(views: Sequence[View]) -> list[ColumnReader]:
+    return [view.reader for view in views if view.reader is not None]

@@ -58,15 +58,15 @@ class DefaultClassifier:
     calibration: Calibration
 
     @property
+    def own_views(self) -> tuple[View, ...]:
+        """The views that were given beside those of the package."""
+        return tuple(view for view in self.views.views if view.name not in BUILT_IN)
+
+    @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts."""
         found: FloatArray = self.views["words"].weights
         return found
-
-    @property
-    def own_views(self) -> list[View]:
-        """The views that are not built in."""
-        return [view for view in self.views.views if view.name not in BUILT_IN]
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""

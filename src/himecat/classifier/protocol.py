@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.input.corpus import Corpus
+from himecat.views.base import View
 from himecat.views.space import JointSpace
 
 FloatArray = npt.NDArray[np.float32]
@@ -23,6 +24,11 @@ class Classifier(Protocol):
     """
 
     name: ClassVar[str]
+
+    @property
+    def own_views(self) -> tuple[View, ...]:
+        """The views that were given beside those of the package."""
+        ...
 
     @property
     def word_weights(self) -> FloatArray | None:

@@ -12,7 +12,7 @@ from himecat.errors import ModelFolderError
 from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE
 
 FORMAT = "himecat-model"
-VERSION = 3
+VERSION = 4
 HEADER_KEYS = ("format", "version", "himecat", "weights")
 
 __all__ = [
@@ -62,10 +62,10 @@ def check_header(document: object, folder: str | os.PathLike[str]) -> dict[str, 
 
     Examples
     --------
-    >>> check_header({"format": "himecat-model", "version": 4}, "model")
+    >>> check_header({"format": "himecat-model", "version": 5}, "model")
     Traceback (most recent call last):
     ...
-    himecat.errors.ModelFolderError: model/ was written by a newer himecat (format 4); this one reads up to 3:
+    himecat.errors.ModelFolderError: model/ was written by a newer himecat (format 5); this one reads up to 4:
     pip install -U himecat.
     """
     shown = os.path.join(os.fspath(folder), "")

@@ -54,7 +54,10 @@ def classifier_class(name: str) -> type[FlatClassifier]:
             register_classifier(MeanLogistic)
         else:
             known = sorted({*_registered, *BUILT_IN})
-            raise UsageError(f"There is no classifier {name!r}; known are {', '.join(known)}.")
+            raise UsageError(
+                f"There is no classifier {name!r}; known are {', '.join(known)}. "
+                "Another one is registered with himecat.paper.registry.register_classifier first."
+            )
     return _registered[name]
 
 

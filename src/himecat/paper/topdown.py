@@ -1,4 +1,8 @@
-"""One flat classifier per inner node, walked top-down."""
+"""Hierarchical classification (section "Hierarchical Classification" of the paper), from the root to a leaf.
+
+One flat classifier per inner node is trained on the synthetic documents of the node's children and on the real
+labelled ones; the probability of a leaf is the product of the choices on the way to it.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,20 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import HimecatError, UsageError
-from himecat.input.corpus import Ragged, Supervision
+from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.flat_classifier import FlatClassifier, FloatArray, TrainingSet
+from himecat.paper.registry import restore_classifier
 from himecat.paper.synthesis import SyntheticDocuments
 from himecat.runtime.threads import run_parallel
+from himecat.views.base import View
+from himecat.views.space import JointSpace
 
 # At most so many documents are classified at a time: enough to be quick, little memory for any number of leaves.
 _BATCH = 4096
@@ -67,13 +75,13 @@ def training_set(
 
 
 @dataclass(frozen=True)
-class TopDownClassifier:
+class TopDownWalk:
     """Fitted flat classifiers by inner node; a node with one child needs none.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a", "b")])
-    >>> TopDownClassifier(tree, {}).leaf_probabilities(
+    >>> TopDownWalk(tree, {}).leaf_probabilities(
     ...     Ragged.from_lists([[0]]), np.eye(2, dtype=np.float32)).tolist()
     [[1.0]]
     """
@@ -129,6 +137,66 @@ class TopDownClassifier:
         return np.asarray(leaves / leaves.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
+@dataclass(frozen=True)
+class TopDownClassifier:
+    """The walk as a classifier of documents, with the space whose word vectors it reads.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> corpus, axes = read_corpus(["red fox"]), np.eye(3, dtype=np.float32)
+    >>> tree = Taxonomy.from_paths([("a", "b")])
+    >>> space = JointSpace(tree, axes, axes[1:], axes[:0], {}, corpus.words, {})
+    >>> TopDownClassifier(space, TopDownWalk(tree, {})).leaf_probabilities(corpus).tolist()
+    [[1.0]]
+    """
+
+    name: ClassVar[str] = "top-down"
+    word_weights: ClassVar[None] = None
+    own_views: ClassVar[tuple[View, ...]] = ()
+
+    space: JointSpace
+    walk: TopDownWalk
+
+    def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
+        """Probability of every leaf, one row per document; rows sum to 1."""
+        return self.walk.leaf_probabilities(corpus.tokens, self.space.words, threads=threads)
+
+    def directions(self, corpus: Corpus) -> FloatArray:
+        """The most likely place of every document in the joint space, given its words and metadata values."""
+        return self.space.fold_in(corpus)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The state of every flat classifier, by its node."""
+        nodes, arrays = [], {}
+        for node, flat in self.walk.classifiers.items():
+            settings, own = flat.state()
+            nodes.append({"node": node, "name": flat.name, "settings": settings, "arrays": sorted(own)})
+            arrays.update({f"{node}/{key}": value for key, value in own.items()})
+        return {"nodes": nodes}, arrays
+
+    @classmethod
+    def from_state(
+        cls, space: JointSpace, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Self:
+        """Rebuild a fitted classifier."""
+        taxonomy, classifiers = space.taxonomy, {}
+        for one in settings["nodes"]:
+            own = {key: arrays[f"{one['node']}/{key}"] for key in one["arrays"]}
+            classifiers[int(one["node"])] = restore_classifier(one["name"], one["settings"], own)
+        choosing = {node: len(taxonomy.children[node]) for node in taxonomy.inner}
+        choosing = {node: count for node, count in choosing.items() if count > 1}
+        if set(choosing) != set(classifiers):
+            raise ValueError("the classifiers do not stand at the nodes of the tree that need one")
+        for node, count in choosing.items():
+            # A plug-in need not say how many classes it has; it is then checked when it is used.
+            if getattr(classifiers[node], "n_classes", count) != count:
+                raise ValueError(
+                    f"the classifier at {taxonomy.title(node)!r} is not made for {count} children"
+                )
+        return cls(space, TopDownWalk(taxonomy, classifiers))
+
+
 def fit_top_down(
     taxonomy: Taxonomy,
     real: Ragged,
@@ -141,7 +209,7 @@ def fit_top_down(
     seed: int = 0,
     threads: int = 1,
     advance: Callable[[int], None] | None = None,
-) -> TopDownClassifier:
+) -> TopDownWalk:
     """Train one classifier for every inner node that has a choice to make.
 
     Parameters
@@ -176,4 +244,4 @@ def fit_top_down(
         return job
 
     fitted = run_parallel([node_job(node) for node in choosing], threads)
-    return TopDownClassifier(taxonomy, dict(zip(choosing, fitted, strict=True)))
+    return TopDownWalk(taxonomy, dict(zip(choosing, fitted, strict=True)))

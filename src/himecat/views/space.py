@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.tokenizer import Tokenizer
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -105,3 +106,58 @@ class JointSpace:
                 total += column.values.sums_of(vectors)
         lengths = np.linalg.norm(total, axis=1, keepdims=True)
         return (total / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """What a model folder keeps: the tree and the names for JSON, and the arrays; not the documents."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "labels": self.labels,
+            "words": self.words,
+            "word_counts": self.vocabulary.counts,
+        }
+        for kind, vectors in self.metadata.items():
+            arrays[f"metadata/{kind}"] = vectors
+            arrays[f"metadata_counts/{kind}"] = self.values[kind].counts
+        return {
+            "taxonomy": {"names": list(self.taxonomy.names), "parents": list(self.taxonomy.parents)},
+            "metadata": {kind: list(values.names) for kind, values in self.values.items()},
+            "vocabulary": list(self.vocabulary.names),
+        }, arrays
+
+    @classmethod
+    def from_state(
+        cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], tokenizer: Tokenizer
+    ) -> Self:
+        """The space again from what `state` gave; the tokenizer is that of the vocabulary.
+
+        Raises
+        ------
+        ValueError
+            The parts do not fit each other.
+        """
+        dimension = arrays["words"].shape[1]
+
+        def vectors(array: str, count: int) -> FloatArray:
+            found = arrays[array]
+            if found.shape != (count, dimension) or found.dtype != np.float32:
+                raise ValueError(
+                    f"{array!r} should hold {count} x {dimension} float32, not "
+                    f"{' x '.join(map(str, found.shape))} {found.dtype}"
+                )
+            return found
+
+        def vocabulary(names: Sequence[str], counts: str, *tokenizers: Tokenizer) -> Vocabulary:
+            if arrays[counts].shape != (len(names),):
+                raise ValueError(f"{counts!r} should hold {len(names)} numbers, not {arrays[counts].size}")
+            return Vocabulary(tuple(names), arrays[counts], *tokenizers)
+
+        taxonomy = Taxonomy(settings["taxonomy"]["names"], settings["taxonomy"]["parents"])
+        metadata: Mapping[str, Sequence[str]] = settings["metadata"]
+        return cls(
+            taxonomy=taxonomy,
+            labels=vectors("labels", len(taxonomy)),
+            words=vectors("words", len(settings["vocabulary"])),
+            documents=np.zeros((0, dimension), dtype=np.float32),
+            metadata={kind: vectors(f"metadata/{kind}", len(names)) for kind, names in metadata.items()},
+            vocabulary=vocabulary(settings["vocabulary"], "word_counts", tokenizer),
+            values={kind: vocabulary(names, f"metadata_counts/{kind}") for kind, names in metadata.items()},
+        )
