@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
-import resource
 import signal
 import sys
 import threading
@@ -39,8 +39,7 @@ def costs_since(began: float) -> Costs:
     >>> costs_since(time.perf_counter()).peak_rss_mb > 1
     True
     """
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Costs(time.perf_counter() - began, usage.ru_utime + usage.ru_stime, peak_mb())
+    return Costs(time.perf_counter() - began, time.process_time(), peak_mb())
 
 
 def peak_mb() -> float:
@@ -56,8 +55,31 @@ def peak_mb() -> float:
             # Not `ru_maxrss`: Linux starts it at the peak of the parent process.
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
+    if sys.platform == "win32":
+        return _windows_peak() / 1024**2
+    import resource  # not on Windows
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def _windows_peak() -> int:
+    """Peak working set of this process in bytes; the structure is PROCESS_MEMORY_COUNTERS of Windows."""
+
+    class Counters(ctypes.Structure):
+        _fields_ = (
+            ("size", ctypes.c_ulong),
+            ("page_faults", ctypes.c_ulong),
+            ("peak", ctypes.c_size_t),
+            ("others", ctypes.c_size_t * 7),
+        )
+
+    counters = Counters(size=ctypes.sizeof(Counters))
+    kernel: Any = ctypes.CDLL("kernel32")
+    kernel.GetCurrentProcess.restype = ctypes.c_void_p
+    process = ctypes.c_void_p(kernel.GetCurrentProcess())
+    kernel.K32GetProcessMemoryInfo(process, ctypes.byref(counters), counters.size)
+    return int(counters.peak)
 
 
 class Worker:
