@@ -52,6 +52,19 @@ def test_it_is_kept_with_the_model(page: dict[str, Any]) -> None:
     assert again.fit(documents, page["labels"]).predict_proba(documents).tobytes() == expected.tobytes()
 
 
+def test_it_may_take_part_in_explanations(page: dict[str, Any]) -> None:
+    class Explained(page["VectorTable"]):  # type: ignore[misc]
+        def explain(self, corpus: Any, row: int, direction: Any) -> Any:
+            vector = self.vectors[self.ids.index(corpus.ids[row])]
+            return [(f"axis {axis}", 1, float(vector[axis] * direction[axis])) for axis in range(3)]
+
+    documents, labels = page["documents"], page["labels"]
+    table = Explained([one["id"] for one in documents], page["vectors"])
+    model = HiMeCat(views=[table], method=Default(min_count=1)).fit(documents, labels)
+    best = [one.evidence[0] for one in model.explain(documents=documents[-2:])]
+    assert [(one.kind, one.name) for one in best] == [("table", "axis 1"), ("table", "axis 0")]
+
+
 def test_a_model_needs_its_class(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(base._registered, "table")
     with pytest.raises(

@@ -424,7 +424,7 @@ class HiMeCat(Estimator):
             return explain_label(self.space_, node, top)
         corpus, usable = self._encoded(documents)
         placed = self._assign(corpus, usable, usable_threads(self.threads))
-        return explain_documents(self.space_, corpus, placed, node, top, self.classifier_.word_weights)
+        return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

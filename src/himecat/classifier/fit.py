@@ -25,7 +25,7 @@ from himecat.views.base import BUILT_IN, State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
-from himecat.views.space import JointSpace
+from himecat.views.space import JointSpace, contrast
 from himecat.views.topics import TopicsView
 from himecat.views.words import WordsView
 
@@ -85,6 +85,17 @@ class DefaultClassifier:
     def directions(self, corpus: Corpus) -> FloatArray:
         """Unit vectors of documents among those of words and labels: the words' part of their directions."""
         return unit(self.views.see(corpus).smoothed[:, self.views.part("words")])
+
+    def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
+        """What the views of one's own say for a node against its siblings: view, name, count and weight."""
+        found = []
+        for view in self.own_views:
+            if view.name in self.views.centres:
+                leaves = unit(self.scorer.directions[:, self.views.part(view.name)])
+                labels = unit(self.taxonomy.leaf_membership.astype(np.float32) @ leaves)
+                direction = contrast(self.taxonomy, labels, node)
+                found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
+        return found
 
     def state(self) -> State:
         """The states of the views, the scorer and the calibration; the vectors of the words are the space's."""

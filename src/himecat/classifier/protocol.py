@@ -43,6 +43,10 @@ class Classifier(Protocol):
         """Unit vectors of documents in the joint space; zeros where nothing in a document is known."""
         ...
 
+    def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
+        """What the views of one's own say for a node against its siblings: view, name, count and weight."""
+        ...
+
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The settings (JSON) and arrays that `from_state` rebuilds the classifier from."""
         ...

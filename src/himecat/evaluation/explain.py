@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
+from himecat.classifier.protocol import Classifier
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
-from himecat.views.space import JointSpace, Neighbour
+from himecat.views.space import JointSpace, Neighbour, contrast
 
 
 @dataclass(frozen=True)
@@ -121,13 +121,13 @@ def explain_row(
     row: int,
     node: int,
     count: int = 10,
-    weights: npt.NDArray[np.float32] | None = None,
+    classifier: Classifier | None = None,
 ) -> list[Evidence]:
     """Rank the words and metadata values of a document by how much they favour `node` over its siblings.
 
     The weight of a word is its cosine with the label less the mean cosine with the label's siblings, times
-    1 + ln(number of times it occurs), so that a common word does not win by being everywhere; `weights` are
-    what the model gives each word. Where the walk stopped at the root there is nothing to speak for.
+    1 + ln(number of times it occurs), so that a common word does not win by being everywhere. The classifier gives
+    the weights of its words, and what views of one's own add. At the root there is nothing to explain.
 
     Examples
     --------
@@ -140,11 +140,11 @@ def explain_row(
     """
     if node == 0:
         return []
-    siblings = [other for other in space.taxonomy.children[space.taxonomy.parents[node]] if other != node]
-    direction: npt.NDArray[np.float32] = space.labels[node]
-    if siblings:
-        direction = direction - space.labels[siblings].mean(axis=0)
+    direction = contrast(space.taxonomy, space.labels, node)
+    weights = None if classifier is None else classifier.word_weights
     found: list[Evidence] = []
+    if classifier is not None:
+        found.extend(Evidence(*one) for one in classifier.evidence(corpus, row, node))
     sources = [("word", corpus.tokens[row], space.words, space.vocabulary.names)]
     for kind, vectors in space.metadata.items():
         if kind in corpus.metadata:
@@ -152,12 +152,12 @@ def explain_row(
             sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
     for kind, ids, vectors, names in sources:
         distinct, counts = np.unique(ids, return_counts=True)
-        spoken = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
+        scores = (vectors[distinct] @ direction) * (1.0 + np.log(counts))
         if weights is not None and kind == "word":
-            spoken = spoken * weights[distinct] / max(float(weights.mean()), 1e-12)
+            scores = scores * weights[distinct] / max(float(weights.mean()), 1e-12)
         found.extend(
             Evidence(kind, names[i], int(n), float(w))
-            for i, n, w in zip(distinct.tolist(), counts, spoken, strict=True)
+            for i, n, w in zip(distinct.tolist(), counts, scores, strict=True)
         )
     found.sort(key=lambda e: (-e.weight, e.kind, e.name))
     return [e for e in found[:count] if e.weight > 0]
@@ -169,7 +169,7 @@ def explain_documents(
     placed: Assignments,
     node: int | None = None,
     count: int = 10,
-    weights: npt.NDArray[np.float32] | None = None,
+    classifier: Classifier | None = None,
 ) -> list[DocumentExplanation]:
     """What in each document speaks for `node`, or for where it was placed; see `explain_row`.
 
@@ -186,7 +186,9 @@ def explain_documents(
         DocumentExplanation(
             placed.path(row),
             placed.confidences(row),
-            explain_row(space, corpus, row, int(placed.nodes[row]) if node is None else node, count, weights),
+            explain_row(
+                space, corpus, row, int(placed.nodes[row]) if node is None else node, count, classifier
+            ),
             None if node is None else space.taxonomy.path(node),
         )
         for row in range(len(corpus))

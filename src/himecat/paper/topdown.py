@@ -166,6 +166,10 @@ class TopDownClassifier:
         """The most likely place of every document in the joint space, given its words and metadata values."""
         return self.space.fold_in(corpus)
 
+    def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
+        """Nothing: there are no views."""
+        return []
+
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """The state of every flat classifier, by its node."""
         nodes, arrays = [], {}

@@ -164,7 +164,10 @@ class View(Protocol):
         return None
 
     def explain(self, corpus: Corpus, row: int, direction: FloatArray) -> list[tuple[str, int, float]]:
-        """What in a document speaks for a direction in this view: name, count and weight of each part of it."""
+        """Which parts of a document agree with a direction in this view: name, count and weight of each.
+
+        The direction is that of a label less the mean of its siblings.
+        """
         return []
 
     def state(self) -> State:

@@ -31,6 +31,20 @@ class Neighbour(NamedTuple):
     cosine: float
 
 
+def contrast(taxonomy: Taxonomy, labels: FloatArray, node: int) -> FloatArray:
+    """The direction of a label less the mean direction of its siblings.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> contrast(tree, np.eye(3, dtype=np.float32), 1).tolist()
+    [0.0, 1.0, -1.0]
+    """
+    siblings = [other for other in taxonomy.children[taxonomy.parents[node]] if other != node]
+    direction: FloatArray = labels[node] - labels[siblings].mean(axis=0) if siblings else labels[node]
+    return direction
+
+
 @dataclass(frozen=True)
 class JointSpace:
     """One unit vector per label, word, metadata value and training document.
