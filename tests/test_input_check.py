@@ -30,7 +30,7 @@ def sound() -> list[dict[str, Any]]:
     return documents
 
 
-def told(report: CheckReport, severity: Severity) -> list[str]:
+def messages(report: CheckReport, severity: Severity) -> list[str]:
     return [str(problem) for problem in report.problems.of(severity)]
 
 
@@ -67,7 +67,7 @@ class TestSummary:
         report = check(["a b c d e", "a b c d", "a b c"], None, max_tokens=3, min_count=3)
         assert (report.tokens, report.words, report.vocabulary) == (9, 3, 3)
         assert report.words_per_document == (4.0, 5)
-        assert "2 documents with more than 3 words: the rest is not used." in told(report, "note")
+        assert "2 documents with more than 3 words: the rest is not used." in messages(report, "note")
 
     def test_metadata(self) -> None:
         values = [["x", "y"], ["x"], ["z"], [], ["x", "x"]]
@@ -99,7 +99,7 @@ class TestErrors:
         rows = [*sound(), document("", "arts"), document("three words here", ["biology", "arts"])]
         file.write_text("".join(json.dumps(row) + "\n" for row in rows) + "{broken\n")
         report = check(file, TREE, TAGS)
-        errors = told(report, "error")
+        errors = messages(report, "error")
         assert [error.partition(": ")[0] for error in errors] == [f"{file} line {n}" for n in (13, 15, 14)]
         assert "the text is empty" in errors[0]
         assert "broken JSON" in errors[1]
@@ -109,37 +109,37 @@ class TestErrors:
 
     def test_bad_documents_can_be_skipped(self) -> None:
         report = check([*sound(), document("")], TREE, TAGS, skip_bad=True)
-        assert told(report, "error") == []
-        assert told(report, "warning") == ["document 12: the text is empty."]
+        assert messages(report, "error") == []
+        assert messages(report, "warning") == ["document 12: the text is empty."]
 
     def test_what_cannot_be_read_at_all(self, tmp_path: Path) -> None:
-        assert told(check(tmp_path / "no.jsonl", TREE), "error") == [
+        assert messages(check(tmp_path / "no.jsonl", TREE), "error") == [
             f"{tmp_path / 'no.jsonl'}: there is no such file."
         ]
-        assert told(check([], TREE), "error") == ["There is no document to work with."]
+        assert messages(check([], TREE), "error") == ["There is no document to work with."]
         only_bad = check([document("")], TREE, skip_bad=True)
-        assert told(only_bad, "error") == ["There is no document to work with."]
-        assert told(only_bad, "warning") == ["document 0: the text is empty."]
+        assert messages(only_bad, "error") == ["There is no document to work with."]
+        assert messages(only_bad, "warning") == ["document 0: the text is empty."]
 
     def test_a_broken_tree_leaves_the_summary_of_the_documents(self, tmp_path: Path) -> None:
         (tmp_path / "tree.txt").write_text("ROOT a b\na a\nb c c\n")
         report = check(sound(), tmp_path / "tree.txt", TAGS)
-        assert len(told(report, "error")) == 2
+        assert len(messages(report, "error")) == 2
         assert report.documents == 12
         assert report.taxonomy is None
         assert report.as_dict()["tree"] is None
 
     def test_no_labels_at_all(self) -> None:
         documents = [document("three words here")]
-        assert told(check(documents, TREE), "error") == [
+        assert messages(check(documents, TREE), "error") == [
             "No document carries labels in the field 'labels': label about five documents of each category."
         ]
-        assert told(check(documents), "error") == told(check(documents, TREE), "error")
+        assert messages(check(documents), "error") == messages(check(documents, TREE), "error")
 
     def test_the_tree_is_inferred_from_labels(self) -> None:
         report = check([document("three words here", label) for label in ("a/b", ["a", "c"], "d", 5)])
         assert report.labels_per_leaf == (("d", 1), ("a/b", 1), ("a/c", 1))
-        assert ["the number 5" in error for error in told(report, "error")] == [True]
+        assert ["the number 5" in error for error in messages(report, "error")] == [True]
 
 
 class TestWarnings:
@@ -176,29 +176,29 @@ class TestWarnings:
     )
     def test_a_warning_for(self, extra: list[Any], tree: dict[str, Any], warning: str) -> None:
         report = check([*sound(), *extra], tree, TAGS, allow_empty_leaves=True)
-        assert told(report, "warning") == [warning]
+        assert messages(report, "warning") == [warning]
         assert not report.problems.has_errors
 
     def test_labels_of_inner_categories_are_no_mistake(self) -> None:
         report = check([*sound(), document("one of science", "science")], TREE, TAGS)
-        assert told(report, "warning") == []
+        assert messages(report, "warning") == []
         counted = "1 document labelled with an inner category, which counts for the leaves below it: science."
-        assert counted in told(report, "note")
+        assert counted in messages(report, "note")
 
     def test_many_leaves_are_named_up_to_a_limit(self) -> None:
         tree = {**TREE, "more": [f"m{n:02}" for n in range(14)]}
-        (warning,) = told(check(sound(), tree, TAGS, allow_empty_leaves=True), "warning")
+        (warning,) = messages(check(sound(), tree, TAGS, allow_empty_leaves=True), "warning")
         assert warning.startswith("14 of 17 leaves have no labelled document")
         assert warning.endswith("more/m08, more/m09 and 4 more.")
 
     def test_rare_words_are_not_known_words(self) -> None:
         report = check([*sound(), document("unheard unseen unknown")], TREE, TAGS, min_count=2)
-        assert len(told(report, "warning")) == 1
+        assert len(messages(report, "warning")) == 1
 
     def test_metadata_that_connects_nothing(self) -> None:
         documents = [{**row, "number": f"n{row['text']}", "empty": []} for row in sound()]
         fields = Fields(metadata=("tags", "number", "empty", "absent"))
-        warnings = told(check(documents, TREE, fields), "warning")
+        warnings = messages(check(documents, TREE, fields), "warning")
         assert "every value of 'number' occurs once, so it connects no documents." in warnings
         assert "no document has a value in 'empty'; leave the field out." in warnings
         assert sum("'absent'" in warning for warning in warnings) == 1
@@ -206,7 +206,7 @@ class TestWarnings:
 
     def test_without_metadata_other_fields_are_named(self) -> None:
         rows = [{**row, "year": 2019, "body": "long " * 50, "source": "web"} for row in sound()]
-        assert told(check(rows, TREE), "note") == [
+        assert messages(check(rows, TREE), "note") == [
             "No metadata fields were named: text alone is used.",
             "these fields could serve as metadata: tags, source.",
         ]
@@ -214,7 +214,7 @@ class TestWarnings:
     def test_a_generator_is_read_once(self) -> None:
         report = check((row for row in sound()), TREE)
         assert report.documents == 12
-        assert told(report, "note") == ["No metadata fields were named: text alone is used."]
+        assert messages(report, "note") == ["No metadata fields were named: text alone is used."]
 
 
 class TestDatasets:
@@ -232,20 +232,20 @@ class TestDatasets:
     def test_without_a_listed_draw(self, tmp_path: Path) -> None:
         report = check(dataset(tmp_path, list(self.ROWS)))
         assert report.labelled == 15
-        assert told(report, "note") == [
+        assert messages(report, "note") == [
             f"{tmp_path}: there is no doc_id.txt: draw 0 is a random one, like the others."
         ]
 
     def test_leaves_too_small_for_a_draw(self, tmp_path: Path) -> None:
         report = check(dataset(tmp_path, list(self.ROWS[:16])))
-        assert told(report, "warning") == [
+        assert messages(report, "warning") == [
             f"{tmp_path / 'corpus.jsonl'}: leaves with too few documents to draw 5 and test: "
             "arts, science/biology."
         ]
 
     def test_a_draw_that_contradicts_the_documents(self, tmp_path: Path) -> None:
         report = check(dataset(tmp_path, list(self.ROWS), "physics\t0 1\narts 99\n"))
-        assert told(report, "error") == [
+        assert messages(report, "error") == [
             f"{tmp_path / 'doc_id.txt'}: document 1 is listed for science/physics, "
             "but its own label is science/biology.",
             f"{tmp_path / 'doc_id.txt'}: document 99 of 'arts' does not exist: the last one is 20.",
@@ -254,18 +254,18 @@ class TestDatasets:
     def test_every_document_needs_its_label_and_bad_ones_are_told_once(self, tmp_path: Path) -> None:
         rows = [*self.ROWS, document("no label here"), document("", "arts")]
         report = check(dataset(tmp_path, rows))
-        assert len(told(report, "error")) == 2
+        assert len(messages(report, "error")) == 2
         assert report.labels_per_leaf == ()
 
     def test_skipping_would_shift_the_draws(self, tmp_path: Path) -> None:
         report = check(dataset(tmp_path, [*self.ROWS, document("", "arts")]), skip_bad=True)
-        (error,) = told(report, "error")
+        (error,) = messages(report, "error")
         assert "draws count them" in error
 
     def test_a_malformed_folder(self, tmp_path: Path) -> None:
-        (error,) = told(check(tmp_path), "error")
+        (error,) = messages(check(tmp_path), "error")
         assert error.startswith(f"{tmp_path}: the documents are missing")
-        (error,) = told(check(dataset(tmp_path, list(self.ROWS), meta='["text"]')), "error")
+        (error,) = messages(check(dataset(tmp_path, list(self.ROWS), meta='["text"]')), "error")
         assert error.startswith(f"{tmp_path / 'meta_dict.json'}: The field 'text' is named twice")
 
 

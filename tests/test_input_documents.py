@@ -257,10 +257,10 @@ def test_only_the_last_ids_are_remembered_where_memory_must_not_grow(between: in
 
 def test_remembering_few_ids_says_the_same_as_remembering_all() -> None:
     source = [{"text": "a"}, {"id": "0", "text": "b"}, {"id": "x", "text": "c"}, {"id": "x", "text": "d"}]
-    told = []
+    said = []
     for remember in (None, 100):
         problems = Problems()
         chained(read_documents(source, Fields(), problems, remember=remember))
-        told.append([str(one) for one in problems.of("error")])
-    assert told[0] == told[1]
-    assert len(told[0]) == 2
+        said.append([str(one) for one in problems.of("error")])
+    assert said[0] == said[1]
+    assert len(said[0]) == 2

@@ -29,9 +29,9 @@ class MetadataSummary:
     coverage, sharing : float
         Share of documents with a value, and of documents that have one in common with another document.
     distinct, repeated : int
-        Number of values, and of those that stand in two or more documents.
+        Number of values, and of those that occur in two or more documents.
     commonest : tuple of str and int, or None
-        The value that stands in most documents, and their number.
+        The value of most documents, and their number.
 
     Examples
     --------

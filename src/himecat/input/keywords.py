@@ -38,7 +38,7 @@ def read_keywords(
     source : mapping or path
         From a label to a list of words, or to one string of words separated by commas; or a YAML or JSON file
         that holds such a mapping. A label is written as in documents (`physics`, `science/physics`) and may be
-        an inner category, whose words speak for everything below it. Mappings may be nested like the tree.
+        an inner category, whose words count for everything below it. Mappings may be nested like the tree.
     taxonomy : Taxonomy
         The tree.
     problems : Problems, optional
@@ -67,7 +67,7 @@ def read_keywords(
     found = Problems() if problems is None else problems
     words_of: dict[int, set[str]] = {}
     try:
-        entries, file = _opened(source)
+        entries, file = _load(source)
     except DataError as error:
         found.error("", str(error))
         entries, file = {}, ""
@@ -96,11 +96,11 @@ def keyword_labels(source: KeywordSource) -> list[str | list[str]]:
     >>> keyword_labels({"science": {"physics": ["quantum"]}, "arts": "opera"})
     ['arts', ['science', 'physics']]
     """
-    entries, file = _opened(source)
+    entries, file = _load(source)
     labels: list[str | list[str]] = []
-    waiting: list[tuple[list[str], Mapping[Any, Any]]] = [([], entries)]
-    while waiting:
-        above, level = waiting.pop()
+    stack: list[tuple[list[str], Mapping[Any, Any]]] = [([], entries)]
+    while stack:
+        above, level = stack.pop()
         for key, value in level.items():
             label = _as_label(key)
             try:
@@ -109,7 +109,7 @@ def keyword_labels(source: KeywordSource) -> list[str | list[str]]:
                 raise DataError(f"{file}: {error}") from None
             path = [*above, *_parts(names)]
             if isinstance(value, Mapping) and value:
-                waiting.append(([] if path == [ROOT_NAME] else path, value))
+                stack.append(([] if path == [ROOT_NAME] else path, value))
             else:
                 labels.append(path if above or not isinstance(label, str) else names[0])
             if len(path) > _DEEPEST:
@@ -137,52 +137,53 @@ def known_keywords(
     """
     known: dict[int, IntArray] = {}
     rare: set[str] = set()
-    silent: list[int] = []
+    unusable: list[int] = []
     for node in sorted(keywords):
         ids = sorted({vocabulary.index[word] for word in keywords[node] if word in vocabulary.index})
         rare.update(word for word in keywords[node] if word not in vocabulary.index)
         if ids:
             known[node] = np.array(ids, dtype=np.int32)
         else:
-            silent.append(node)
+            unusable.append(node)
     if rare:
         problems.warning(_IN_MEMORY, f"too rare in the documents to be of use: {shortened(sorted(rare))}.")
-    if silent:
-        titles = [taxonomy.title(node) for node in silent]
+    if unusable:
+        titles = [taxonomy.title(node) for node in unusable]
         problems.warning(_IN_MEMORY, f"none that can be used is left for: {shortened(titles)}.")
     return known
 
 
-def _opened(source: object) -> tuple[Mapping[Any, Any], str]:
+def _load(source: object) -> tuple[Mapping[Any, Any], str]:
     """The mapping a source holds, and the name of the source in messages."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
         place = str(path)
         text = read_text(path)
         parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-        held = parse(text, place) if text.strip() else None
-        if held is None:
+        content = parse(text, place) if text.strip() else None
+        if content is None:
             raise DataError(f"{place}: the file is empty; write labels and their words into it: {_EXAMPLE}.")
     else:
-        place, held = _IN_MEMORY, source
-    if not isinstance(held, Mapping):
+        place, content = _IN_MEMORY, source
+    if not isinstance(content, Mapping):
         raise DataError(
-            f"{place}: a mapping from labels to words is needed, such as {_EXAMPLE}, but {_shown(held)} was found."
+            f"{place}: a mapping from labels to words is needed, such as {_EXAMPLE}, but "
+            f"{described(content)} was found."
         )
-    return held, place
+    return content, place
 
 
 def _words_by_node(
     entries: Mapping[Any, Any], taxonomy: Taxonomy, file: str, problems: Problems
 ) -> Iterator[tuple[str, int, object]]:
-    """For every label that has words: where it stands, the node it means and what is written there."""
-    waiting: list[tuple[int, Mapping[Any, Any], str]] = [(0, entries, file)]
-    while waiting:
-        above, level, place = waiting.pop()
+    """For every label that has words: its place in messages, its node, and the words as they are written."""
+    stack: list[tuple[int, Mapping[Any, Any], str]] = [(0, entries, file)]
+    while stack:
+        above, level, place = stack.pop()
         for key, value in level.items():
-            # The root has nothing to say, but a nested file may start with it, as that of the tree may.
+            # The root takes no keywords, but a nested file may start with it, as that of the tree may.
             if level is entries and isinstance(value, Mapping) and _is_root(taxonomy, key):
-                waiting.append((0, value, file))
+                stack.append((0, value, file))
                 continue
             try:
                 node = _node_below(taxonomy, above, _as_label(key))
@@ -193,7 +194,7 @@ def _words_by_node(
             here = f"{file}, label {taxonomy.title(node)!r}"
             if isinstance(value, Mapping) and value:
                 # Every step goes down in the tree, so that this ends for a mapping that holds itself too.
-                waiting.append((node, value, here))
+                stack.append((node, value, here))
             else:
                 yield here, node, value
 
@@ -233,7 +234,7 @@ def _words(value: object, place: str, problems: Problems, tokenizer: Tokenizer) 
     elif value is None or isinstance(value, Mapping):
         written = []
     else:
-        raise DataError(f"keywords must be a list of words or one string, but {_shown(value)} was found.")
+        raise DataError(f"keywords must be a list of words or one string, but {described(value)} was found.")
     words: set[str] = set()
     for phrase in written:
         if isinstance(phrase, (int, np.integer)) and not isinstance(phrase, bool):
@@ -247,9 +248,3 @@ def _words(value: object, place: str, problems: Problems, tokenizer: Tokenizer) 
     if not words:
         raise DataError("there are no keywords; write some words, or take the label out.")
     return words
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, str):
-        return f"the text {value[:40]!r}"
-    return "a list" if isinstance(value, (list, tuple)) else described(value)

@@ -36,6 +36,8 @@ def described(value: object) -> str:
     """
     if value is None:
         return "nothing (null)"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
     if isinstance(value, (bool, np.bool_)):
         return f"the truth value {str(value).lower()}"
     if isinstance(value, (int, float, np.number)):

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from himecat.errors import UsageError
 from himecat.input.formats import Record, file_records
 from himecat.input.problems import Problems
-from himecat.input.tables import present, table_batches
+from himecat.input.tables import present_fields, table_batches
 
 __all__ = ["Record", "Source", "Table", "iter_records"]
 
@@ -54,7 +54,7 @@ def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     batches = table_batches(source)
     if batches is not None:
         rows = enumerate(chain.from_iterable(batches))
-        return (Record(f"row {number}", present(row)) for number, row in rows)
+        return (Record(f"row {number}", present_fields(row)) for number, row in rows)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
@@ -69,7 +69,7 @@ def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record
         if isinstance(item, str):
             yield Record(place, {"text": str(item)}, plain=True)
         elif isinstance(item, Mapping):
-            yield Record(place, present(item))
+            yield Record(place, present_fields(item))
         elif isinstance(item, os.PathLike):
             yield from file_records(item, problems)
         else:

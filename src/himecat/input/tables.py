@@ -82,28 +82,28 @@ def _arrow_values(column: Any) -> list[Any]:
             valid = column.is_valid().to_pylist()
             return [part if known else None for part, known in zip(lists, valid, strict=True)]
         return lists
-    return [_plain(value) for value in column.to_pylist()]
+    return [_to_python(value) for value in column.to_pylist()]
 
 
-def present(fields: Mapping[Any, Any]) -> dict[str, Any]:
+def present_fields(fields: Mapping[Any, Any]) -> dict[str, Any]:
     """The fields that hold a value, as plain Python objects.
 
     Examples
     --------
-    >>> present({"text": "A hen.", "farm": None, "eggs": np.array([2, 1])})
+    >>> present_fields({"text": "A hen.", "farm": None, "eggs": np.array([2, 1])})
     {'text': 'A hen.', 'eggs': [2, 1]}
     """
-    plain = ((str(name), _plain(value)) for name, value in fields.items())
-    return {name: value for name, value in plain if value is not None}
+    converted = ((str(name), _to_python(value)) for name, value in fields.items())
+    return {name: value for name, value in converted if value is not None}
 
 
-def _plain(value: Any) -> Any:
+def _to_python(value: Any) -> Any:
     if type(value) is str:
         return value
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_to_python(part) for part in value]
     if isinstance(value, str):
         return str(value)
     # pandas' own marks for missing values are known by name, so that pandas need not be imported.

@@ -177,13 +177,18 @@ def validate(
             return found
     if taxonomy is None or found.taxonomy is not None:
         _read_labels(found, y, fields, keywords, draw)
-    if found.taxonomy is not None and found.supervision is not None:
+    tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus
+    if tree is not None and labelled is not None:
         if keywords is not None:
-            _read_keywords(found, keywords)
-        _check_leaves(found, allow_empty_leaves)
+            found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer)
+            problems.raise_errors()
+            known = known_keywords(found.keywords, corpus.words, tree, problems)
+            labelled = replace(labelled, keywords={node: found.keywords[node] for node in known})
+            found.supervision = labelled
+        _check_leaves(tree, labelled, keywords is not None, allow_empty_leaves, problems)
         if not problems.has_errors:
-            _check_words(found, min_count)
-    if not found.loaded.corpus.metadata:
+            _check_words(corpus, labelled, min_count, problems)
+    if not corpus.metadata:
         problems.note("", "No metadata fields were named: text alone is used.")
     return found
 
@@ -233,32 +238,19 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
     problems.raise_errors()
 
 
-def _read_keywords(found: Validated, keywords: Any) -> None:
-    """Set the keywords, and give the labelled documents those that the documents have."""
-    assert found.loaded is not None
-    assert found.taxonomy is not None
-    assert found.supervision is not None
-    words = found.loaded.corpus.words
-    found.keywords = read_keywords(keywords, found.taxonomy, found.problems, words.tokenizer)
-    found.problems.raise_errors()
-    known = known_keywords(found.keywords, words, found.taxonomy, found.problems)
-    found.supervision = replace(found.supervision, keywords={node: found.keywords[node] for node in known})
-
-
-def _check_leaves(found: Validated, allow_empty: bool) -> None:
-    tree, problems = found.taxonomy, found.problems
-    assert tree is not None
-    assert found.supervision is not None
+def _check_leaves(
+    tree: Taxonomy, labelled: Supervision, has_keywords: bool, allow_empty: bool, problems: Problems
+) -> None:
     if tree.n_leaves < 2:
         problems.error(
             "", f"The tree has {tree.n_leaves} leaf: with fewer than 2 there is nothing to choose."
         )
-    without = leaves_without_labels(tree, found.supervision)
+    without = leaves_without_labels(tree, labelled)
     if not without:
         return
     names = shortened([tree.title(leaf) for leaf in without])
     count = f"{len(without)} of {tree.n_leaves} leaves have" if len(without) > 1 else "One leaf has"
-    lack = "no labelled document" if found.keywords is None else "neither labelled documents nor keywords"
+    lack = "neither labelled documents nor keywords" if has_keywords else "no labelled document"
     if len(without) == tree.n_leaves:
         problems.error(
             "",
@@ -273,11 +265,8 @@ def _check_leaves(found: Validated, allow_empty: bool) -> None:
         problems.warning("", f"{count} {lack} and will rarely be chosen: {names}.")
 
 
-def _check_words(found: Validated, min_count: int) -> None:
+def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems: Problems) -> None:
     """Labelled documents teach with their words."""
-    assert found.loaded is not None
-    assert found.supervision is not None
-    corpus, supervision, problems = found.loaded.corpus, found.supervision, found.problems
     if len(corpus.words) == 0:
         problems.error(
             "",
@@ -285,8 +274,8 @@ def _check_words(found: Validated, min_count: int) -> None:
             f"min_count (--set min_count={max(1, min_count // 2)}).",
         )
         return
-    empty = int((corpus.tokens.lengths[supervision.rows] == 0).sum())
-    if empty == len(supervision) and not supervision.keywords:
+    empty = int((corpus.tokens.lengths[labelled.rows] == 0).sum())
+    if empty == len(labelled) and not labelled.keywords:
         problems.error(
             "",
             "No labelled document has a word that occurs often enough: label others, or lower min_count "

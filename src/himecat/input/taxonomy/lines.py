@@ -1,4 +1,4 @@
-"""Category trees in `parent child child ...` lines, in which a category may stand below several parents."""
+"""Category trees in `parent child child ...` lines, in which a category may have several parents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from himecat.errors import DataError
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, shortened
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
 
 MAX_NODES = 100_000
@@ -44,51 +44,50 @@ def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
     """
     found = Problems()
     children: dict[str, list[str]] = {}
-    named_in: dict[str, int] = {}
-    joined_in: dict[tuple[str, str], int] = {}
+    line_of_name: dict[str, int] = {}
+    line_of_edge: dict[tuple[str, str], int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         names = [n for n in map(str.strip, line.split("\t")) if n] if "\t" in line.strip() else line.split()
         for name in names:
-            named_in.setdefault(name, number)
+            line_of_name.setdefault(name, number)
             children.setdefault(name, [])
         for parent, child in ((names[0], child) for child in names[1:]):
             here = f"{place} line {number}"
             if child == parent:
                 found.error(here, f"{child!r} is its own parent; take it out of its children.")
-            elif (parent, child) in joined_in:
+            elif (parent, child) in line_of_edge:
                 found.error(here, f"{child!r} stands twice below {parent!r}; keep one of them.")
             else:
-                joined_in[parent, child] = number
+                line_of_edge[parent, child] = number
                 children[parent].append(child)
     cycle = _cycle(children)
     if cycle:
-        closing = joined_in[cycle[-2], cycle[-1]]
+        closing = line_of_edge[cycle[-2], cycle[-1]]
         circle = " -> ".join(cycle)
         found.error(
             f"{place} line {closing}", f"the tree runs in a circle, {circle}; take one step of it out."
         )
-    with_parent = {child for _, child in joined_in}
+    with_parent = {child for _, child in line_of_edge}
     roots = [name for name in children if name not in with_parent]
-    _check_roots(roots, named_in, place, found)
+    _check_roots(roots, line_of_name, place, found)
     found.raise_errors()
     return _unfolded(children, roots[0], place, problems)
 
 
-def _check_roots(roots: list[str], named_in: Mapping[str, int], place: str, found: Problems) -> None:
+def _check_roots(roots: list[str], line_of_name: Mapping[str, int], place: str, found: Problems) -> None:
     if len(roots) < 2:
         return
     if ROOT_NAME in roots:
         for name in roots:
             if name != ROOT_NAME:
                 found.error(
-                    f"{place} line {named_in[name]}",
+                    f"{place} line {line_of_name[name]}",
                     f"{name!r} has no parent; add it to the line of {ROOT_NAME} or of another category.",
                 )
         return
-    listed = ", ".join(f"{name!r} (line {named_in[name]})" for name in roots[:10])
-    more = ", ..." if len(roots) > 10 else ""
+    listed = shortened([f"{name!r} (line {line_of_name[name]})" for name in roots])
     joined = f"add one line that joins them: {ROOT_NAME}, then their names."
-    found.error(place, f"there are {len(roots)} roots, {listed}{more}; {joined}")
+    found.error(place, f"there are {len(roots)} roots, {listed}; {joined}")
 
 
 def _cycle(children: Mapping[str, Sequence[str]]) -> list[str]:
@@ -125,10 +124,9 @@ def _unfolded(children: Mapping[str, Sequence[str]], root: str, place: str, prob
         node += 1
     copied = [name for name, times in Counter(names).items() if times > 1]
     if copied:
-        shown = ", ".join(copied[:5]) + (", ..." if len(copied) > 5 else "")
         problems.note(
             place,
-            f"{len(copied)} labels can be reached in several ways ({shown}) and were copied to each place: "
-            f"{len(names) - 1:,} categories instead of {len(children) - 1:,}.",
+            f"{len(copied)} labels can be reached in several ways ({shortened(copied, 5)}) and were copied to each "
+            f"place: {len(names) - 1:,} categories instead of {len(children) - 1:,}.",
         )
     return Taxonomy(names, parents)

@@ -128,17 +128,15 @@ def render_tree(taxonomy: Taxonomy, annotate: Callable[[int], str] | None = None
     arts
     """
     rows: list[str] = []
-    waiting = [(node, "", "") for node in reversed(taxonomy.children[0])]
-    while waiting:
-        node, lead, below = waiting.pop()
+    stack = [(node, "", "") for node in reversed(taxonomy.children[0])]
+    while stack:
+        node, lead, below = stack.pop()
         note = annotate(node) if annotate else ""
         rows.append(f"{lead}{taxonomy.names[node]}{' ' * bool(note)}{note}")
         children = taxonomy.children[node]
         for child in reversed(children):
             last = child == children[-1]
-            waiting.append(
-                (child, below + ("└── " if last else "├── "), below + ("    " if last else "│   "))
-            )
+            stack.append((child, below + ("└── " if last else "├── "), below + ("    " if last else "│   ")))
     return "\n".join(rows)
 
 
@@ -251,10 +249,10 @@ def parse_yaml(text: str, place: str) -> object:
 
 def _from_nested(source: object, place: str) -> Taxonomy:
     nested: Nested = {}
-    waiting: list[tuple[object, Nested, str]] = [(source, nested, "at the top")]
+    stack: list[tuple[object, Nested, str]] = [(source, nested, "at the top")]
     size = 0
-    while waiting:
-        value, level, where = waiting.pop()
+    while stack:
+        value, level, where = stack.pop()
         if value is None:
             continue
         if isinstance(value, (str, bytes)) or not isinstance(value, (Mapping, Sequence)):
@@ -267,7 +265,7 @@ def _from_nested(source: object, place: str) -> Taxonomy:
             if name in level:
                 raise DataError(f"{place}: {name!r} stands twice {where}; keep one of them.")
             level[name] = {}
-            waiting.append((children, level[name], f"below {name!r}"))
+            stack.append((children, level[name], f"below {name!r}"))
             size += 1
             refuse_too_large(size, place)
     if ROOT_NAME in nested:
