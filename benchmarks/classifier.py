@@ -15,6 +15,7 @@ import argparse
 import json
 import multiprocessing
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -33,7 +34,7 @@ from himecat.input.documents import Fields
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Paper
 from himecat.paper.flat_classifier import TrainingSet
-from himecat.paper.kimcnn import KimCNN, KimNetwork, Weights, _Batches, softmax
+from himecat.paper.kimcnn import Batches, KimCNN, KimNetwork, Weights, softmax
 from himecat.paper.pairs import relate
 from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
@@ -43,6 +44,8 @@ from himecat.sample import METADATA, sample_documents, sample_split, sample_taxo
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
 PAPER = Paper()
+# The textbook form of the network is kept with the tests.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 THREADS = 2
 SAMPLES = 20_000_000
 Figures = dict[str, Any]
@@ -157,7 +160,7 @@ def train_plain(work: Work, node: int, most: int | None = None) -> list[float]:
     """One epoch, or only the first steps of it; gives the losses."""
     import torch
 
-    from himecat.paper._plain import plain_copy
+    from oracles.kimcnn import plain_copy
 
     training, rng = work.training[node], np.random.default_rng(node)
     network = plain_copy(new_network(work, node), torch.from_numpy(work.words))
@@ -180,7 +183,7 @@ def train_plain(work: Work, node: int, most: int | None = None) -> list[float]:
 def place_plain(work: Work, node: int) -> npt.NDArray[np.float32]:
     import torch
 
-    from himecat.paper._plain import plain_copy
+    from oracles.kimcnn import plain_copy
 
     network = plain_copy(new_network(work, node), torch.from_numpy(work.words))
     found = []
@@ -218,7 +221,7 @@ def agree(work: Work, steps: int = 8) -> Figures:
     """
     import torch
 
-    from himecat.paper._plain import filters_by_width, plain_copy
+    from oracles.kimcnn import filters_by_width, plain_copy
 
     torch.set_num_threads(1)
     far = {"loss": 0.0, "gradient": 0.0, "probability": 0.0}
@@ -226,7 +229,7 @@ def agree(work: Work, steps: int = 8) -> Figures:
     for node, training in work.training.items():
         network = new_network(work, node)
         gradient, velocity = Weights(*network.weights.sizes), np.zeros_like(network.weights.vector)
-        batch_of = _Batches(training.documents, work.words, network, PAPER.batch_size)
+        batch_of = Batches(training.documents, work.words, network, PAPER.batch_size)
         order = np.random.default_rng(node).permutation(len(training))
         expected = train_plain(work, node, steps)
         for step, loss in enumerate(expected):

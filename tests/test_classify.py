@@ -17,13 +17,13 @@ from himecat.classifier.assignments import assign, node_probabilities
 from himecat.errors import UsageError
 from himecat.input.corpus import Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.paper._plain import filters_by_width, plain_copy
 from himecat.paper.flat_classifier import FlatClassifier, TrainingSet
 from himecat.paper.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
 from himecat.paper.logistic import MeanLogistic
 from himecat.paper.registry import classifier_class, register_classifier, restore_classifier
 from himecat.paper.synthesis import SyntheticDocuments, synthesize
 from himecat.paper.topdown import TopDownWalk, fit_top_down, training_set
+from oracles.kimcnn import filters_by_width, plain_copy
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 Float32 = npt.NDArray[np.float32]

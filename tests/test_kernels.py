@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from himecat.kernels import kimcnn as cnn_kernels
 from himecat.kernels import sampled_space as _kernels
-from himecat.paper import _reference
+from oracles import sampled_space as oracle
 
 Float32 = npt.NDArray[np.float32]
 
@@ -75,7 +75,7 @@ def test_an_update_is_the_one_of_the_twin(
     # A negative may be drawn twice: it then moves twice.
     negatives = [(t + 1 + int(i)) % n_targets for i in rng.integers(n_targets - 1, size=n_negatives)]
     plain_anchors, plain_targets = anchors.astype(np.float64), targets.astype(np.float64)
-    expected = _reference.update_pair(plain_anchors, a, plain_targets, t, negatives, margin, rate, scaled)
+    expected = oracle.update_pair(plain_anchors, a, plain_targets, t, negatives, margin, rate, scaled)
     found = kernel_update(anchors, a, targets, t, negatives, margin, rate, scaled)
     assert found == pytest.approx(expected, abs=3e-6)
     np.testing.assert_allclose(anchors, plain_anchors, atol=5e-6)
@@ -105,7 +105,7 @@ def test_an_update_of_five_negatives_is_the_one_of_the_twin(
     gaps = plain_anchors[a] @ plain_targets[t] - plain_targets[negatives] @ plain_anchors[a] - margin
     # At the kink of the hinge, rounding decides.
     assume(np.abs(gaps).min() > 1e-5)
-    expected = _reference.update_pair(plain_anchors, a, plain_targets, t, negatives, margin, rate, scaled)
+    expected = oracle.update_pair(plain_anchors, a, plain_targets, t, negatives, margin, rate, scaled)
     size = p * 4
     found = _kernels.update_five(
         anchors.ctypes.data + a * size,
@@ -124,7 +124,7 @@ def test_an_update_of_two_labels_works_in_one_array() -> None:
     rng = np.random.default_rng(0)
     labels = unit_rows(rng, 5, 8)
     plain = labels.astype(np.float64)
-    expected = _reference.update_pair(plain, 1, plain, 0, [2, 3, 4], 2.0, 0.1, True)
+    expected = oracle.update_pair(plain, 1, plain, 0, [2, 3, 4], 2.0, 0.1, True)
     assert kernel_update(labels, 1, labels, 0, [2, 3, 4], 2.0, 0.1, True) == pytest.approx(expected, abs=1e-6)
     np.testing.assert_allclose(labels, plain, atol=1e-6)
 
@@ -154,7 +154,7 @@ def test_scaled_steps_follow_the_cosines() -> None:
     """By hand: f = 0, h = 0.6; the positive is pulled by 1 - f, the negative pushed by 2h."""
     anchors = np.array([[1.0, 0.0]])
     targets = np.array([[0.0, 1.0], [0.6, 0.8]])
-    assert _reference.update_pair(anchors, 0, targets, 0, [1], 0.2, 0.1, True) == pytest.approx(-0.8)
+    assert oracle.update_pair(anchors, 0, targets, 0, [1], 0.2, 0.1, True) == pytest.approx(-0.8)
     pulled = np.array([0.1 * 1.0, 1.0])
     np.testing.assert_allclose(targets[0], pulled / np.linalg.norm(pulled))
     tangent = np.array([-1.0, 0.0]) + 0.6 * np.array([0.6, 0.8])
@@ -182,7 +182,7 @@ def test_the_gradient_is_that_of_finite_differences(
 
     def objective(flat: npt.NDArray[np.float64]) -> float:
         rows = flat.reshape(-1, p)
-        return _reference.pair_objective(rows[0], rows[1], rows[2:], margin)
+        return oracle.pair_objective(rows[0], rows[1], rows[2:], margin)
 
     step = 1e-6
     slopes = np.array(
@@ -191,7 +191,7 @@ def test_the_gradient_is_that_of_finite_differences(
             for axis in np.eye(len(place))
         ]
     )
-    of_anchor, of_target, of_negatives = _reference.pair_gradient(anchor, target, np.array(negatives), margin)
+    of_anchor, of_target, of_negatives = oracle.pair_gradient(anchor, target, np.array(negatives), margin)
     found = np.concatenate([of_anchor, of_target, of_negatives.reshape(-1)])
     np.testing.assert_allclose(found, slopes, atol=1e-7)
 
@@ -210,14 +210,14 @@ def test_an_unscaled_update_is_the_riemannian_step(
     rng = np.random.default_rng(seed)
     anchors = unit_rows(rng, 1, p).astype(np.float64)
     targets = unit_rows(rng, 1 + n_negatives, p).astype(np.float64)
-    of_anchor, of_target, of_negatives = _reference.pair_gradient(anchors[0], targets[0], targets[1:], margin)
+    of_anchor, of_target, of_negatives = oracle.pair_gradient(anchors[0], targets[0], targets[1:], margin)
     old = np.vstack([anchors, targets])
     euclidean = np.vstack([of_anchor, of_target, of_negatives])
     # (I - x x') g, a step, and back to length 1.
     riemannian = euclidean - old * (old * euclidean).sum(axis=1, keepdims=True)
     moved = old + rate * riemannian
     expected = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    _reference.update_pair(anchors, 0, targets, 0, [*range(1, n_negatives + 1)], margin, rate, False)
+    oracle.update_pair(anchors, 0, targets, 0, [*range(1, n_negatives + 1)], margin, rate, False)
     np.testing.assert_allclose(np.vstack([anchors, targets]), expected, atol=1e-12)
 
 
@@ -237,7 +237,7 @@ def test_a_small_step_raises_the_objective() -> None:
 
 
 def test_the_random_numbers_are_splitmix64() -> None:
-    rng = _reference.SplitMix(0)
+    rng = oracle.SplitMix(0)
     # The high halves of the first outputs for seed 0 as published with the algorithm.
     assert [rng.below(2**32) for _ in range(3)] == [0xE220A839, 0x6E789E6A, 0x06C45D18]
 
@@ -291,7 +291,7 @@ def test_a_block_is_trained_as_by_the_twin(
     plain_anchors, plain_block = anchors.astype(np.float64), block.astype(np.float64)
     # More steps than are drawn at once.
     rate, rate_drop, n_steps = 0.1, 0.004, 20
-    _reference.train_block(
+    oracle.train_block(
         plain_anchors,
         plain_block,
         pair_anchor.tolist(),
@@ -351,7 +351,7 @@ def test_copies_are_merged_as_by_the_twin(n_copies: int, n_rows: int, p: int, se
     anchors = unit_rows(rng, n_rows, p)
     copies = np.stack([unit_rows(rng, n_rows, p) for _ in range(n_copies)])
     copies = anchors + np.float32(0.2) * (copies - anchors)
-    expected = _reference.merge_rows(anchors.astype(np.float64), copies.astype(np.float64))
+    expected = oracle.merge_rows(anchors.astype(np.float64), copies.astype(np.float64))
     before = anchors.copy()
     _kernels.merge_rows(anchors, copies, 1, n_rows)
     np.testing.assert_array_equal(anchors[:1], before[:1])

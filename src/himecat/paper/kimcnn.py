@@ -1,9 +1,9 @@
-"""Kim-CNN on frozen word vectors.
+"""Kim-CNN on frozen word vectors (section 3.4, Hierarchical Classifier Training).
 
 The network is the usual one: filters of several widths slide over the word vectors, the largest response of
 each filter is kept, a small dense layer and a softmax follow. Because the word vectors do not change, each
 distinct word of a batch is multiplied with the filters once, and a window is a sum of looked-up rows; the
-gradient of a maximum reaches only the window that won it. `_plain.py` is the textbook form of it, in PyTorch.
+gradient of a maximum reaches only the window that won it. `tests/oracles/kimcnn.py` is the textbook form of it.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class KimNetwork:
         gradient.filters[:] = by_column.T
 
 
-class _Batches:
+class Batches:
     """Lays out chosen documents as batches; a batch is good until the next one is made."""
 
     def __init__(self, documents: Ragged, words: FloatArray, network: KimNetwork, most: int) -> None:
@@ -294,7 +294,7 @@ class KimCNN:
             return
         weights = self.network.weights
         gradient, velocity = Weights(*weights.sizes), np.zeros_like(weights.vector)
-        batch_of = _Batches(training.documents, words, self.network, self.batch_size)
+        batch_of = Batches(training.documents, words, self.network, self.batch_size)
         batches = math.ceil(len(training) / self.batch_size)
         passes = max(self.epochs, math.ceil(self.min_steps / max(1, batches)))
         for done in range(1, passes + 1):
@@ -319,7 +319,7 @@ class KimCNN:
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""
         assert self.network is not None
-        batch_of = _Batches(documents, words, self.network, _PREDICT_BATCH)
+        batch_of = Batches(documents, words, self.network, _PREDICT_BATCH)
         found = np.empty((len(documents), self.n_classes), dtype=np.float32)
         for start in range(0, len(documents), _PREDICT_BATCH):
             rows = np.arange(start, min(start + _PREDICT_BATCH, len(documents)))

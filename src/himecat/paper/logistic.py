@@ -1,4 +1,4 @@
-"""The plainest flat classifier: logistic regression on the mean of a document's word vectors."""
+"""The plainest flat classifier, not of the paper: logistic regression on the mean of a document's word vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The relations of the generative story as index arrays, one row per pair."""
+"""The generative process (section 3.1) as pairs to learn from, in index arrays.
+
+Parent and child labels (Eq. 3), documents with their label and metadata values (Eqs. 6 to 8), documents with their
+words (Eq. 9).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Joint representation learning: one unit vector per label, metadata value, document and word.
+"""Joint representation learning (section 3.2): one unit vector per label, metadata value, document and word.
+
+J_L (Eq. 14) and J_MC (Eq. 18) are maximised together (Eq. 19) by steps along the Riemannian gradient (Eqs. 20 to 22).
 
 Documents are shuffled into blocks small enough for the cache and dealt to a fixed number of shards. A shard
 trains its blocks on its own copy of the anchors (labels, metadata values, words); after each round the

@@ -1,4 +1,8 @@
-"""Hierarchical data augmentation (Algorithm 1 of the paper)."""
+"""Hierarchical data augmentation (section 3.3): Algorithm 1.
+
+At a leaf, a document vector is drawn around the label (Eq. 24) and words from its neighbourhood (Eq. 25); an inner
+category takes its documents from those of its children (Eq. 29).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hierarchical classification (section "Hierarchical Classification" of the paper), from the root to a leaf.
+"""Hierarchical classification (section 3.4, Hierarchical Classifier Training), from the root to a leaf.
 
 One flat classifier per inner node is trained on the synthetic documents of the node's children and on the real
 labelled ones; the probability of a leaf is the product of the choices on the way to it.

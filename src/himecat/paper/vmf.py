@@ -1,4 +1,4 @@
-"""Drawing from and fitting the von Mises-Fisher distribution."""
+"""The von Mises-Fisher distribution (section 2.2, Eq. 1): drawing from it, and estimating its concentration."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The Kim-CNN as a textbook builds it, from `nn.Embedding` and `nn.Conv1d`.
 
-The tests and `benchmarks/classifier.py` compare `kimcnn.py` with it; nothing else needs it, or PyTorch.
+The tests and `benchmarks/classifier.py` compare `himecat.paper.kimcnn` with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plain NumPy twins of the kernels: slow, obvious, in float64 where it matters. Used by the tests."""
+"""The kernels of the sampled space in NumPy: slow, obvious, in float64 where it matters."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Plain twins of the compiled loops: slow and obvious, what the tests compare them with."""
