@@ -13,7 +13,8 @@ from himecat import Corpus, HiMeCat, Supervision, Taxonomy, read_corpus
 from himecat.classifier import cross_validation, linear, scorer
 from himecat.classifier import fit as fit_module
 from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE, IDENTITY
-from himecat.classifier.fit import DefaultClassifier, count_fits, fit_classifier
+from himecat.classifier.cross_validation import plan_folds
+from himecat.classifier.fit import DefaultClassifier, fit_classifier
 from himecat.classifier.name_seeds import name_seeds
 from himecat.methods import Default
 from himecat.runtime.threads import Stopped, run_parallel
@@ -49,7 +50,9 @@ def fit(
     beside = [TopicsView(topics)] if topics else []
     views, vectors = learn_views([words, *beside, MetadataView(kinds)], corpus)
     seeds = name_seeds(TREE, views, corpus.words, supervision.keywords, use_names=True)
-    return fit_classifier(TREE, views, vectors, supervision, seeds, method or Default(), **options)
+    chosen = method or Default()
+    plan = plan_folds(TREE, supervision, len(corpus), chosen, options.get("seed", 0))
+    return fit_classifier(TREE, views, vectors, supervision, seeds, chosen, plan, **options)
 
 
 def space_of(model: DefaultClassifier, corpus: Corpus, tree: Taxonomy = TREE) -> JointSpace:
@@ -331,7 +334,7 @@ def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: in
     steps: list[int] = []
     method = Default(learn_prior=learn_prior)
     fit(*letters, method, seed=seed, advance=steps.append)
-    assert sum(steps) == count_fits(TREE, letters[1], 330, method) == 6 + 3 * learn_prior
+    assert sum(steps) == plan_folds(TREE, letters[1], 330, method).n_fits == 6 + 3 * learn_prior
 
 
 @pytest.mark.parametrize("calibrate", [True, False])

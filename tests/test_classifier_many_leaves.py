@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from himecat import HiMeCat
-from himecat.classifier.cross_validation import make_folds, prior_is_estimated
+from himecat.classifier.cross_validation import plan_folds
 from himecat.classifier.scorer import leaf_groups
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -51,21 +51,21 @@ def test_enough_held_out_documents_are_enough() -> None:
     few, many = tree(4, 5), tree(20, 20)
     for given, fold_sizes in ((few, [20] * 5), (many, [667])):
         supervision = Supervision(np.arange(5 * given.n_leaves), np.repeat(np.array(given.leaves), 5))
-        found = make_folds(given, supervision, 10_000, 0)
+        found = plan_folds(given, supervision, 10_000, Default()).folds
         assert len(found) == len(fold_sizes)
         assert sum(map(len, found)) == pytest.approx(sum(fold_sizes), rel=0.1)
 
 
-def test_frequencies_need_a_few_documents_per_leaf() -> None:
+def test_the_prior_needs_a_few_documents_per_leaf() -> None:
     given = tree(4, 5)
-    supervision = Supervision(np.arange(20), np.array(given.leaves))
-    settings = Default()
-    assert [prior_is_estimated(given, supervision, 20 + n, settings) for n in (0, 99, 100)] == [
-        False,
-        False,
-        True,
-    ]
-    assert not prior_is_estimated(given, supervision, 1000, Default(learn_prior=False))
+    supervision = Supervision(np.arange(40), np.repeat(np.array(given.leaves), 2))
+
+    def estimated(n_unlabelled: int, method: Default) -> bool:
+        return plan_folds(given, supervision, 40 + n_unlabelled, method).estimates_prior
+
+    assert [estimated(n, Default()) for n in (0, 99, 100)] == [False, False, True]
+    assert not estimated(1000, Default(learn_prior=False))
+    assert not estimated(1000, Default(calibrate=False))
 
 
 def test_documents_of_very_many_categories_find_their_place() -> None:

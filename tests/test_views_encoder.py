@@ -287,8 +287,8 @@ def test_documents_in_memory_and_streams_leave_no_file(
     assert open_cache(FakeEncoder(), os.devnull, Problems()).folder is None
 
 
-def test_texts_that_wait_on_disk_come_back_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_cache, "_TEXT_BYTES_IN_MEMORY", 16)
+def test_many_unknown_texts_are_encoded_while_documents_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder_cache, "_MAX_WAITING", 4)
     monkeypatch.setattr(encoder_cache, "_TEXTS_SORTED_AT_ONCE", 3)
     texts = [*TEXTS, "grün 漢字", "two\nlines"]
     encoder = FakeEncoder()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,40 +32,49 @@ _FEWEST, _PLENTY = 20, 300
 _FEW_PER_LEAF = 5
 
 
-def make_folds(taxonomy: Taxonomy, supervision: Supervision, n_documents: int, seed: int) -> list[Positions]:
-    """Positions in the supervision to hold out in turn; none where there are too few to learn from.
+class Plan(NamedTuple):
+    """What cross-validation will do.
+
+    Attributes
+    ----------
+    folds : list of array
+        Positions in the supervision to hold out in turn; none where there are too few to learn from.
+    estimates_prior : bool
+        Whether there are enough unlabelled documents per leaf to estimate the label prior.
+    """
+
+    folds: list[Positions]
+    estimates_prior: bool
+
+    @property
+    def n_fits(self) -> int:
+        """How often the classifier is trained in all: the prior needs all labels once, and each half of them."""
+        return 1 + len(self.folds) + 3 * self.estimates_prior
+
+
+def plan_folds(
+    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, method: Default, seed: int = 0
+) -> Plan:
+    """Decide which labelled documents are held out in turn.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> few = Supervision(np.arange(30), np.repeat([1, 2], 15))
-    >>> [len(fold) for fold in make_folds(tree, few, 100, 0)]
-    [6, 6, 6, 6, 6]
-    >>> make_folds(tree, Supervision(few.rows[:9], few.nodes[:9]), 9, 0)
-    []
+    >>> plan = plan_folds(tree, few, 100, Default())
+    >>> [len(fold) for fold in plan.folds], plan.estimates_prior, plan.n_fits
+    ([6, 6, 6, 6, 6], True, 9)
     """
+    if not method.calibrate:
+        return Plan([], False)
     count = 3 if min(n_documents, _MAX_UNLABELLED) * taxonomy.n_leaves > _LARGE else 5
     folds = _stratified(taxonomy, supervision, count, np.random.default_rng(seed))
     if sum(len(fold) for fold in folds) < _FEWEST:
-        return []
+        return Plan([], False)
     before = np.cumsum([0, *(len(fold) for fold in folds[:-1])])
-    return [fold for fold, held_out in zip(folds, before, strict=True) if held_out < _PLENTY]
-
-
-def prior_is_estimated(
-    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, method: Default
-) -> bool:
-    """Whether there are enough unlabelled documents per leaf to estimate the label prior.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> few = Supervision(np.arange(4), np.array([1, 1, 2, 2]))
-    >>> [prior_is_estimated(tree, few, n, Default()) for n in (10, 100)]
-    [False, True]
-    """
+    kept = [fold for fold, held_out in zip(folds, before, strict=True) if held_out < _PLENTY]
     unlabelled = n_documents - len(np.unique(supervision.rows))
-    return method.learn_prior and unlabelled >= _FEW_PER_LEAF * taxonomy.n_leaves
+    return Plan(kept, method.learn_prior and unlabelled >= _FEW_PER_LEAF * taxonomy.n_leaves)
 
 
 def _stratified(
@@ -117,7 +127,7 @@ def cross_validate(
     supervision: Supervision,
     seeds: Seeds,
     method: Default,
-    folds: Sequence[Positions],
+    plan: Plan,
     seed: int,
     threads: int,
     advance: Callable[[int], None] | None,
@@ -153,10 +163,10 @@ def cross_validate(
 
         return job
 
-    estimated = prior_is_estimated(taxonomy, supervision, len(vectors), method)
+    folds = plan.folds
     sample = _sample(vectors, supervision, _MAX_UNLABELLED, seed)
     jobs: list[Callable[[], FloatArray]] = [fold_job(fold) for fold in folds]
-    if estimated:
+    if plan.estimates_prior:
         small = sample
         if len(sample.unlabelled) > _MAX_UNLABELLED_HALVES:
             small = _sample(vectors, supervision, _MAX_UNLABELLED_HALVES, seed)
@@ -167,7 +177,7 @@ def cross_validate(
     leaves, scores = all_leaves[held_out], np.concatenate(found[: len(folds)])
     calibration = calibrated(scores, held_out)
     log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
-    if estimated:
+    if plan.estimates_prior:
         of_unlabelled, *by_halves = found[len(folds) :]
         log_prior = shrink_log_prior(estimate_log_prior(calibration.logits(of_unlabelled)), *by_halves)
     # Held-out documents are weighted by the prior of their leaves.

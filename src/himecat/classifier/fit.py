@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.calibration import Calibration, uncalibrated
-from himecat.classifier.cross_validation import cross_validate, make_folds, prior_is_estimated
+from himecat.classifier.cross_validation import Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
@@ -171,8 +171,8 @@ def fit_default(
         stage.advance(1, note=f"metadata weights: {shown}" if shown else None)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
     own_seed = random_stream(seed, _CLASSIFIER)
-    fits = count_fits(taxonomy, supervision, len(corpus), method, own_seed)
-    with progress.stage("Placing the documents", total=fits) as stage:
+    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed)
+    with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
             taxonomy,
             learned,
@@ -180,6 +180,7 @@ def fit_default(
             supervision,
             seeds,
             method,
+            plan,
             seed=own_seed,
             threads=threads,
             advance=stage.advance,
@@ -223,6 +224,7 @@ def fit_classifier(
     supervision: Supervision,
     seeds: Seeds,
     method: Default,
+    plan: Plan,
     *,
     seed: int = 0,
     threads: int = 1,
@@ -238,15 +240,14 @@ def fit_classifier(
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> few = Supervision(np.array([0, 2]), np.array([1, 2]))
     >>> none = np.zeros((2, 3), np.float32), np.zeros(2, np.float32)
-    >>> model = fit_classifier(tree, views, vectors, few, none, Default())
+    >>> model = fit_classifier(tree, views, vectors, few, none, Default(), Plan([], False))
     >>> model.leaf_probabilities(corpus).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    folds = make_folds(taxonomy, supervision, len(vectors), seed) if method.calibrate else []
     calibration, log_prior = uncalibrated(taxonomy), None
-    if folds:
+    if plan.folds:
         calibration, log_prior = cross_validate(
-            taxonomy, vectors, supervision, seeds, method, folds, seed, threads, advance
+            taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance
         )
         release_memory()
     # One product of matrices after the other, in the same order for any number of threads.
@@ -258,30 +259,13 @@ def fit_classifier(
             seeds,
             method,
             seed=seed,
-            learn_prior=method.learn_prior and not folds,
+            learn_prior=method.learn_prior and not plan.folds,
             log_prior=log_prior,
             threads=threads,
         )
     if advance is not None:
         advance(1)
     return DefaultClassifier(taxonomy, views, scorer, calibration)
-
-
-def count_fits(
-    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, method: Default, seed: int = 0
-) -> int:
-    """How often the classifier is trained in all.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> count_fits(tree, Supervision(np.array([0, 2]), np.array([1, 2])), 4, Default())
-    1
-    """
-    folds = make_folds(taxonomy, supervision, n_documents, seed) if method.calibrate else []
-    # The label prior needs one fit with all labels, and one with each half of them.
-    estimated = folds and prior_is_estimated(taxonomy, supervision, n_documents, method)
-    return 1 + len(folds) + (3 if estimated else 0)
 
 
 def _spectral_space(

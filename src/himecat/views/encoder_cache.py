@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from himecat.input.problems import Problems
 from himecat.input.records import Source
 from himecat.runtime.files import write_atomic
 from himecat.runtime.progress import Progress, silent
+from himecat.views.matrices import unit_in_place
 from himecat.views.text_encoder import TextEncoder
 
 COLUMN = "encoder"
@@ -41,7 +40,8 @@ _Half = np.float16
 _KEY_BYTES = 16
 _CHUNK_TEXTS = 64
 _TEXTS_SORTED_AT_ONCE = 2048
-_TEXT_BYTES_IN_MEMORY = 1 << 26
+# Unknown texts are encoded at the end, after all documents were checked, or when so many wait.
+_MAX_WAITING = 32 * _TEXTS_SORTED_AT_ONCE
 
 HalfArray = npt.NDArray[np.float16]
 
@@ -63,6 +63,7 @@ class VectorCache:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with VectorCache(Path(folder), "0123abcd", print) as cache:
     ...         cache.add([bytes(16)], np.ones((1, 3), dtype=np.float16))
@@ -281,9 +282,8 @@ class EncodedRows:
     def _start(self) -> None:
         self._keys: list[bytes] = []
         self._unknown: dict[bytes, int] = {}
-        # Beyond some megabytes the texts wait on disk.
-        self._waiting = tempfile.SpooledTemporaryFile(max_size=_TEXT_BYTES_IN_MEMORY)  # noqa: SIM115
-        self._lengths = array("q")
+        self._waiting: list[tuple[bytes, str]] = []
+        self._encoded: list[HalfArray] = []
 
     def extend(self, documents: Iterable[Document]) -> None:
         """Take the texts of many documents."""
@@ -295,8 +295,7 @@ class EncodedRows:
         if not text or text.isspace():
             self._keys.append(b"")
             return
-        content = text.encode("utf-8", "surrogatepass")
-        key = blake2b(content, digest_size=_KEY_BYTES).digest()
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest()
         self._keys.append(key)
         if key in self._unknown or key in self._cache:
             return
@@ -304,65 +303,49 @@ class EncodedRows:
             # Better now than after all documents are read.
             self._encoder.check_installed()
         self._unknown[key] = len(self._unknown)
-        try:
-            self._waiting.write(content)
-        except OSError as error:
-            place = tempfile.gettempdir()
-            raise OutputError(
-                f"The texts to encode cannot be kept in {place}: {error.strerror or error}."
-            ) from error
-        self._lengths.append(len(content))
+        self._waiting.append((key, text))
+        if len(self._waiting) >= _MAX_WAITING:
+            self._encode_waiting()
 
     def finish(self) -> npt.NDArray[np.float32]:
         """Encode what is unknown and give a unit vector per text, zeros for an empty one; then start anew."""
-        fresh = self._encode_unknown()
+        self._encode_waiting()
         if self._cache.dimension is None:  # all texts are empty
             self._cache.dimension = self._encoder.encode([]).shape[1]
         vectors = np.zeros((len(self._keys), self._cache.dimension), dtype=np.float32)
-        new_rows = [row for row, key in enumerate(self._keys) if key in self._unknown]
-        if fresh is not None:
-            vectors[new_rows] = fresh[[self._unknown[self._keys[row]] for row in new_rows]]
+        if self._unknown:
+            new = [row for row, key in enumerate(self._keys) if key in self._unknown]
+            vectors[new] = np.concatenate(self._encoded)[[self._unknown[self._keys[row]] for row in new]]
         known = [row for row, key in enumerate(self._keys) if key and key not in self._unknown]
         self._cache.fill(vectors, known, [self._keys[row] for row in known])
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        vectors /= np.where(lengths > 0, lengths, 1)[:, None]
         self._start()
-        return vectors
+        return unit_in_place(vectors)
 
-    def _encode_unknown(self) -> HalfArray | None:
-        if not self._unknown:
-            return None
-        keys = list(self._unknown)
-        fresh: HalfArray | None = None
-        with self._waiting, self._progress.stage("Encoding texts", total=len(keys)) as stage:
-            for start, texts in self._waiting_texts():
-                # Texts of like length together, so that short ones are not padded to the longest.
-                order = sorted(range(len(texts)), key=lambda position: len(texts[position]))
+    def _encode_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        with self._progress.stage("Encoding texts", total=len(waiting)) as stage:
+            for start in range(0, len(waiting), _TEXTS_SORTED_AT_ONCE):
+                some = waiting[start : start + _TEXTS_SORTED_AT_ONCE]
+                # Texts of similar length together, so that short ones are not padded to the longest.
+                order = sorted(range(len(some)), key=lambda position: len(some[position][1]))
+                encoded: HalfArray | None = None
                 for first in range(0, len(order), _CHUNK_TEXTS):
                     chunk = order[first : first + _CHUNK_TEXTS]
-                    vectors = self._encoder.encode([texts[position] for position in chunk]).astype(_Half)
+                    vectors = self._encoder.encode([some[position][1] for position in chunk]).astype(_Half)
                     if self._cache.dimension not in (None, vectors.shape[1]):
                         raise UsageError(
                             f"The encoder {self._encoder.name} gives {vectors.shape[1]} numbers per text and its "
                             f"kept vectors have {self._cache.dimension}, it is another model now: delete the "
                             f"folder {self._cache.folder}."
                         )
-                    if fresh is None:
-                        fresh = np.empty((len(keys), vectors.shape[1]), dtype=_Half)
-                    rows = [start + position for position in chunk]
-                    fresh[rows] = vectors
-                    self._cache.add([keys[row] for row in rows], vectors)
+                    if encoded is None:
+                        encoded = np.empty((len(some), vectors.shape[1]), dtype=_Half)
+                        self._encoded.append(encoded)
+                    encoded[chunk] = vectors
+                    self._cache.add([some[position][0] for position in chunk], vectors)
                     stage.advance(len(chunk))
-        return fresh
-
-    def _waiting_texts(self) -> Iterator[tuple[int, list[str]]]:
-        self._waiting.seek(0)
-        for start in range(0, len(self._lengths), _TEXTS_SORTED_AT_ONCE):
-            lengths = self._lengths[start : start + _TEXTS_SORTED_AT_ONCE]
-            yield (
-                start,
-                [self._waiting.read(length).decode("utf-8", "surrogatepass") for length in lengths],
-            )
 
 
 def _checksum(keys: npt.NDArray[np.uint8], vectors: HalfArray) -> str:
