@@ -25,7 +25,8 @@ from typing import Any
 from himecat.compare.protocol.choices import Choice
 from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.runner import Conditions, failures, run_systems
-from himecat.compare.protocol.tables import comparison_table
+from himecat.compare.protocol.table_styles import render
+from himecat.compare.protocol.tables import comparison_tables
 from himecat.runtime.progress import Progress
 from himecat.views.encoder_cache import CACHE_VARIABLE
 
@@ -65,7 +66,7 @@ def compare(options: argparse.Namespace) -> tuple[list[Run], str]:
             options.data / corpus, options.draws, encoder=options.encoder, cache=options.cache
         )
         runs += run_systems(conditions, rows(options.encoder, options.ablations), progress=Progress())
-    return runs, comparison_table(runs, "himecat", "markdown")
+    return runs, render(comparison_tables(runs, "himecat"), "markdown")
 
 
 def evaluate(command: str, folder: Path, preset: str, draws: int) -> dict[str, Any]:

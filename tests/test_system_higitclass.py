@@ -10,9 +10,8 @@ import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems._higit_documents import disjoint, enrich, pseudo_documents, write_documents
-from himecat.compare.systems._higit_network import Star, star_network
 from himecat.compare.systems._hin import embed_network
-from himecat.compare.systems.higitclass import HiGitClass
+from himecat.compare.systems.higitclass import HiGitClass, Star, star_network
 from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import load_corpus

@@ -10,8 +10,7 @@ import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems._hin import Edges, embed_network
-from himecat.compare.systems._metacat_network import WINDOW, generative_network
-from himecat.compare.systems.metacat import MetaCat
+from himecat.compare.systems.metacat import WINDOW, MetaCat, generative_network
 from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import load_corpus

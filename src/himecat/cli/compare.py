@@ -208,6 +208,7 @@ def _run(
     from himecat.compare.protocol import tables
     from himecat.compare.protocol.compare import on_each
     from himecat.compare.protocol.runner import Conditions
+    from himecat.compare.protocol.table_styles import render
     from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
@@ -225,14 +226,12 @@ def _run(
         typer.echo(sentence, err=True)
 
     def styled(style: str) -> str:
-        parts = [tables.dataset_table(found.statistics, style)] if style != "csv" else []
-        if found.runs:
-            parts.append(tables.comparison_table(found.runs, found.ours, style))
+        shown = [] if style == "csv" else tables.dataset_tables(found.statistics)
+        shown += tables.comparison_tables(found.runs, found.ours)
         # One CSV file has one kind of rows: those that the command is about.
         if style != "csv" or not found.runs:
-            parts += [tables.ablation_table(found.ablations, style)] if found.ablations else []
-            parts += [tables.sweep_table(found.sweeps, style)] if found.sweeps else []
-        return "\n".join(parts)
+            shown += [*tables.ablation_tables(found.ablations), *tables.sweep_tables(found.sweeps)]
+        return render(shown, style)
 
     write_outputs(outputs, found, styled, conditions, progress)
 

@@ -1,4 +1,4 @@
-"""The paper's tables: datasets, all systems, ablations and sweeps, each as Markdown, LaTeX and CSV."""
+"""The paper's tables: datasets, all systems, ablations and sweeps."""
 
 from __future__ import annotations
 
@@ -18,40 +18,24 @@ from himecat.compare.protocol.summaries import (
     row_of,
     summarise_runs,
 )
-from himecat.compare.protocol.table_styles import ABSENT, Cell, Table, render
+from himecat.compare.protocol.table_styles import ABSENT, Cell, Table
 from himecat.evaluation.report.markup import count, seconds
 
 _SCORES = [(measure.part.capitalize(), measure.average) for measure in MEASURES]
 _COSTS = [("", "Runs"), ("", "Time"), ("", "CPU time"), ("", "Memory")]
 
 
-def comparison_table(runs: Sequence[Run], ours: str, style: str) -> str:
-    r"""Table 2: all systems, a table for each dataset; mean and sd of the four F1, and what they cost.
+def comparison_tables(runs: Sequence[Run], ours: str) -> list[Table]:
+    """Table 2: all systems, a table for each dataset; mean and sd of the four F1, and the costs.
 
-    Stars tell a difference to ours that is more than chance, an arrow that it is to our disadvantage.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        The runs, of any number of datasets.
-    ours : str
-        The name of the system that the others are tested against; it comes last.
-    style : str
-        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
+    Stars mark a significant difference to `ours`, the system that comes last; an arrow that ours is the worse.
 
     Examples
     --------
     >>> run = Run("letters", "a", "A", {}, 0, 0, {"micro": 0.5, "macro": 0.4}, {"micro": 0.6, "macro": 0.5})
-    >>> print(comparison_table([run], "a", "csv").splitlines()[0][:46])
-    dataset,name,system,parameters,runs,failed,lea
-    >>> print(comparison_table([run], "a", "markdown").splitlines()[4][:31])
+    >>> print(render(comparison_tables([run], "a"), "markdown").splitlines()[4][:31])
     | A | **0.5000** | **0.4000** |
     """
-    return render(comparison_tables(runs, ours), style)
-
-
-def comparison_tables(runs: Sequence[Run], ours: str) -> list[Table]:
-    """What `comparison_table` shows, before it has a style."""
     found = []
     for dataset, rows in summarise_runs(runs).items():
         reference = row_of(rows, ours)
@@ -60,30 +44,18 @@ def comparison_tables(runs: Sequence[Run], ours: str) -> list[Table]:
     return found
 
 
-def ablation_table(runs: Sequence[Run], style: str) -> str:
+def ablation_tables(runs: Sequence[Run]) -> list[Table]:
     """Table 3: the full system and what is left of it without a part, a table for each dataset and system.
 
     The full system is the one with the fewest parameters of its own; it comes first, and stars are against it.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs of a system whose parameters differ.
-    style : str
-        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
     >>> scores = {"micro": 0.5, "macro": 0.4}
     >>> runs = [Run("letters", "a", "A", chosen, 0, 0, scores, scores) for chosen in ({"tree": False}, {})]
-    >>> [line[:11] for line in ablation_table(runs, "markdown").splitlines()[4:6]]
-    ['| A | **0.5', '| tree = no']
+    >>> [row[0].text for row in ablation_tables(runs)[0].rows]
+    ['A', 'tree = no']
     """
-    return render(ablation_tables(runs), style)
-
-
-def ablation_tables(runs: Sequence[Run]) -> list[Table]:
-    """What `ablation_table` shows, before it has a style."""
     found = []
     for dataset, rows in summarise_runs(runs).items():
         for system in dict.fromkeys(row.first.system for row in rows):
@@ -99,55 +71,31 @@ def ablation_tables(runs: Sequence[Run]) -> list[Table]:
     return found
 
 
-def sweep_table(runs: Sequence[Run], style: str) -> str:
+def sweep_tables(runs: Sequence[Run]) -> list[Table]:
     """One parameter at several values, a table for each dataset and parameter.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs whose parameters differ in one value at a time.
-    style : str
-        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`.
 
     Examples
     --------
     >>> scores = {"micro": 0.5, "macro": 0.4}
     >>> runs = [Run("letters", "a", "A", {"beta": beta}, 0, 0, scores, scores) for beta in (500, 50)]
-    >>> [line[:8] for line in sweep_table(runs, "markdown").splitlines()[2:6]]
-    ['| beta |', '|---|--:', '| 50 | *', '| 500 | ']
+    >>> [row[0].text for row in sweep_tables(runs)[0].rows]
+    ['50', '500']
     """
-    return render(sweep_tables(runs), style)
-
-
-def sweep_tables(runs: Sequence[Run]) -> list[Table]:
-    """What `sweep_table` shows, before it has a style."""
     return [
         _scores(f"{sweep.dataset}: F1 by {sweep.parameter}", sweep.parameter, sweep.rows, None)
         for sweep in find_sweeps(runs)
     ]
 
 
-def dataset_table(statistics: Sequence[DatasetStatistics], style: str) -> str:
-    """Table 1: what the datasets are made of.
-
-    Parameters
-    ----------
-    statistics : sequence of DatasetStatistics
-        One for each dataset.
-    style : str
-        `markdown`, `latex` (with the packages booktabs and graphicx) or `csv`, which has a line per metadata type.
+def dataset_tables(statistics: Sequence[DatasetStatistics]) -> list[Table]:
+    """Table 1: the size of the datasets; CSV has a line per metadata type. No table without datasets.
 
     Examples
     --------
     >>> letters = DatasetStatistics("letters", 1200, 40, 11, 8, 3, 61.25, 900)
-    >>> print(dataset_table([letters], "markdown").splitlines()[4])
+    >>> print(render(dataset_tables([letters]), "markdown").splitlines()[4])
     | letters | 1,200 | 40 | 11 | 8 | 3 | 61.2 | 900 | – |
     """
-    return render(dataset_tables(statistics), style)
-
-
-def dataset_tables(statistics: Sequence[DatasetStatistics]) -> list[Table]:
-    """What `dataset_table` shows, before it has a style; no table without datasets."""
     if not statistics:
         return []
     headings = [

@@ -1,19 +1,26 @@
-"""Vectors of the nodes of a network with several kinds of nodes, learned from edges by negative sampling."""
+"""Vectors of the nodes of a heterogeneous network by negative sampling, and a Kim-CNN on documents about them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from himecat.compare.systems.system import System, Task, parameter
+from himecat.input.corpus import Ragged, Supervision
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.kimcnn import KimCNN
+from himecat.paper.synthesis import SyntheticDocuments
+from himecat.paper.topdown import fit_top_down
 from himecat.runtime.threads import Stopped, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 NodeIds = npt.NDArray[np.int32]
 
-# Edges drawn at a time; Ctrl-C is seen between.
+# Edges per call of the kernel; Ctrl-C is handled in between.
 _AT_ONCE = 200_000
 # Entries of the table that negatives are drawn from: enough for every node of a large kind to have one.
 _TABLE = 1 << 18
@@ -65,15 +72,87 @@ class Edges:
         )
 
 
-def default_samples(n_tokens: int) -> int:
-    """Edges to draw when nothing is said: 60 per word of the corpus, at least 10 and at most 150 million.
+class Network(Protocol):
+    """A network to embed: its edges are drawn, never listed."""
 
-    Examples
-    --------
-    >>> default_samples(1_000_000)
-    60000000
+    @property
+    def degrees(self) -> list[npt.NDArray[np.int64]]:
+        """For each kind of node, the number of edges of each node."""
+
+    def draw(self, count: int, rng: np.random.Generator) -> Edges:
+        """Draw about so many edges."""
+
+
+@dataclass(frozen=True)
+class EmbeddedNetwork(System):
+    """A system that embeds a network and trains Kim-CNNs on documents made from the vectors.
+
+    Attributes
+    ----------
+    dimension, negatives, rate
+        Of the embedding: length of the vectors, negatives per edge, first step size.
+    samples : int, optional
+        Edges to draw; by default 60 per word of the corpus, at least 10 and at most 150 million.
+    beta, neighbours : int
+        Synthetic documents per category, and words nearest to a vector that they are made of.
+    real_share : float
+        The labelled documents are repeated until they are this share of the synthetic ones.
+    epochs : int
+        Passes of a CNN over its training documents.
     """
-    return int(np.clip(60 * n_tokens, 10_000_000, 150_000_000))
+
+    max_tokens = 300
+
+    dimension: int = parameter(100, least=2)
+    samples: int | None = parameter(None, least=1)
+    negatives: int = parameter(5, least=1)
+    rate: float = parameter(0.025, least=0)
+    beta: int = parameter(500, least=0)
+    neighbours: int = parameter(50, least=1)
+    real_share: float = parameter(0.2, least=0)
+    epochs: int = parameter(30, least=1)
+
+    def embed(self, task: Task, network: Network, title: str) -> FloatArray:
+        """Unit vectors of the nodes of a network."""
+        samples = self.samples or int(np.clip(60 * len(task.corpus.tokens.values), 10_000_000, 150_000_000))
+        with task.progress.stage(title, total=samples) as stage:
+            return embed_network(
+                network.draw,
+                network.degrees,
+                samples=samples,
+                dimension=self.dimension,
+                negatives=self.negatives,
+                rate=self.rate,
+                seed=own_seed(task.seed, 1),
+                advance=stage.advance,
+            )
+
+    def train_and_predict(
+        self,
+        task: Task,
+        taxonomy: Taxonomy,
+        documents: Ragged,
+        labelled: Supervision,
+        synthetic: SyntheticDocuments,
+        words: FloatArray,
+    ) -> FloatArray:
+        """Leaf probabilities of all documents by CNNs at the inner nodes of a tree."""
+        choosing = sum(1 for node in taxonomy.inner if len(taxonomy.children[node]) > 1)
+        with task.progress.stage("Training the classifiers", total=choosing * self.epochs) as stage:
+            fitted = fit_top_down(
+                taxonomy,
+                documents.take(labelled.rows),
+                labelled,
+                synthetic,
+                words,
+                lambda: KimCNN(epochs=self.epochs),
+                real_share=self.real_share,
+                seed=own_seed(task.seed, 3),
+                threads=task.threads,
+                advance=stage.advance,
+            )
+        with task.progress.stage("Placing the documents", total=len(documents)) as stage:
+            return fitted.leaf_probabilities(documents, words, threads=task.threads, advance=stage.advance)
 
 
 def embed_network(
@@ -109,7 +188,7 @@ def embed_network(
     seed : int
         Source of randomness.
     advance : callable, optional
-        Told how many edges were done; they add up to `samples`.
+        Called with the number of edges done; they add up to `samples`.
 
     Returns
     -------

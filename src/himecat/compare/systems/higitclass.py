@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from himecat.compare.systems._higit_documents import disjoint, pseudo_documents
-from himecat.compare.systems._higit_network import star_network
-from himecat.compare.systems._hin import default_samples, embed_network, own_seed
+from himecat.compare.systems._hin import Edges, EmbeddedNetwork, own_seed
 from himecat.compare.systems._topics import keywords_of_leaves
-from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
-from himecat.input.corpus import Supervision
-from himecat.paper.kimcnn import KimCNN
-from himecat.paper.topdown import fit_top_down
+from himecat.compare.systems.system import NodeArray, Task, parameter, with_metadata_words
+from himecat.input.corpus import Corpus, Ragged, Supervision
+from himecat.input.taxonomy.tree import Taxonomy
 
-# Streams of randomness, one per step.
-_SPACE, _DOCUMENTS, _CLASSIFIER = 1, 2, 3
+_WORD = 0
 
 
 @dataclass(frozen=True)
-class HiGitClass(System):
+class HiGitClass(EmbeddedNetwork):
     """HiGitClass (Zhang et al., ICDM 2019), with keywords from the labelled documents.
 
     Attributes
     ----------
     keywords : int
-        Words with the largest TF-IDF in a leaf's labelled documents that it begins with, at most.
-    dimension, negatives, rate
-        Of the embedding: length of the vectors, negatives per pair, first step size.
-    samples : int, optional
-        Pairs of nodes to draw; by default from the size of the corpus.
-    beta : int
-        Pseudo documents per category.
+        Initial keywords of a leaf, at most: the words with the largest TF-IDF in its labelled documents.
     alpha : float
-        Share of background words in a pseudo document.
-    neighbours : int
-        Words nearest to its topic that a pseudo document is made of.
-    real_share : float
-        The labelled documents are repeated until they are this share of the pseudo documents.
-    epochs : int
-        Passes of each CNN over its training documents.
+        Share of background words in a pseudo document; for the others see `EmbeddedNetwork`.
 
     Examples
     --------
@@ -56,18 +44,9 @@ class HiGitClass(System):
     title = "HiGitClass"
     about = "Top-down: embeds a network of words, documents and metadata, and trains CNNs on documents about keywords."
     min_count = 5
-    max_tokens = 300
 
     keywords: int = parameter(10, least=1)
-    dimension: int = parameter(100, least=2)
-    samples: int | None = parameter(None, least=1)
-    negatives: int = parameter(5, least=1)
-    rate: float = parameter(0.025, least=0)
-    beta: int = parameter(500, least=0)
     alpha: float = parameter(0.2, least=0)
-    neighbours: int = parameter(50, least=1)
-    real_share: float = parameter(0.2, least=0)
-    epochs: int = parameter(30, least=1)
 
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
@@ -78,19 +57,8 @@ class HiGitClass(System):
         found = keywords_of_leaves(corpus.tokens, corpus.words.names, rows, leaves, self.keywords)
         keywords = disjoint(found)
         network = star_network(corpus, taxonomy, keywords)
-        samples = self.samples or default_samples(len(corpus.tokens.values))
-        with task.progress.stage("Embedding the network", total=samples) as stage:
-            vectors = embed_network(
-                network.draw,
-                network.degrees,
-                samples=samples,
-                dimension=self.dimension,
-                negatives=self.negatives,
-                rate=self.rate,
-                seed=own_seed(task.seed, _SPACE),
-                advance=stage.advance,
-            )
-        # Metadata values stand behind the text, each with the vector of its node.
+        vectors = self.embed(task, network, "Embedding the network")
+        # Metadata values come after the text, each with the vector of its node.
         documents = with_metadata_words(corpus)
         known = np.concatenate(
             [
@@ -108,26 +76,165 @@ class HiGitClass(System):
                 length=round(len(documents.tokens.values) / max(1, len(corpus))),
                 neighbours=self.neighbours,
                 alpha=self.alpha,
-                seed=own_seed(task.seed, _DOCUMENTS),
+                seed=own_seed(task.seed, 2),
                 threads=task.threads,
                 advance=stage.advance,
             )
-        choosing = sum(1 for node in taxonomy.inner if len(taxonomy.children[node]) > 1)
-        with task.progress.stage("Training the classifiers", total=choosing * self.epochs) as stage:
-            fitted = fit_top_down(
-                taxonomy,
-                documents.tokens.take(rows),
-                Supervision(rows, leaves),
-                synthetic,
-                known,
-                lambda: KimCNN(epochs=self.epochs),
-                real_share=self.real_share,
-                seed=own_seed(task.seed, _CLASSIFIER),
-                threads=task.threads,
-                advance=stage.advance,
-            )
-        with task.progress.stage("Placing the documents", total=len(corpus)) as stage:
-            likely = fitted.leaf_probabilities(
-                documents.tokens, known, threads=task.threads, advance=stage.advance
-            )
+        labelled = Supervision(rows, leaves)
+        likely = self.train_and_predict(task, taxonomy, documents.tokens, labelled, synthetic, known)
         return task.likeliest_leaves(likely)
+
+
+@dataclass(frozen=True)
+class Star:
+    """Centres of one kind with their words; a centre's words are those of its parts.
+
+    A metadata value is a centre whose parts are the documents that carry it. Its links to words are drawn
+    from the parts as they are, and never written out.
+
+    Attributes
+    ----------
+    parts : Ragged
+        The parts of every centre.
+    words : Ragged
+        The words of every part.
+
+    Examples
+    --------
+    >>> star = Star(Ragged.from_lists([[0], [0, 1]]), Ragged.from_lists([[5, 5], [6]]))
+    >>> star.degrees.tolist()
+    [2, 3]
+    """
+
+    parts: Ragged
+    words: Ragged
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        """Where the links of every part end, in one numbering of all links."""
+        return np.cumsum(self.words.lengths[self.parts.values])
+
+    @cached_property
+    def _bounds(self) -> npt.NDArray[np.int64]:
+        """Where the links of every centre begin, and where the last ones end."""
+        return np.concatenate([np.zeros(1, dtype=np.int64), self._ends])[self.parts.offsets]
+
+    @property
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """The number of links of every centre."""
+        return np.diff(self._bounds)
+
+    @property
+    def n_links(self) -> int:
+        """The number of links in all."""
+        return int(self._bounds[-1])
+
+    def draw_paths(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Draw paths word - centre - word: a link, then another of the same centre. The centres come first.
+
+        Examples
+        --------
+        >>> star = Star(Ragged.from_lists([[0], [1]]), Ragged.from_lists([[5], [6, 7]]))
+        >>> centres, words, others = star.draw_paths(20, np.random.default_rng(0))
+        >>> sorted(set(zip(centres.tolist(), words.tolist())))
+        [(0, 5), (1, 6), (1, 7)]
+        """
+        links = rng.integers(self.n_links, size=count)
+        centres = np.searchsorted(self._bounds, links, side="right") - 1
+        first, beyond = self._bounds[centres], self._bounds[centres + 1]
+        return centres, self._words_at(links), self._words_at(rng.integers(first, beyond))
+
+    def _words_at(self, links: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        parts = np.searchsorted(self._ends, links, side="right")
+        rows = self.parts.values[parts]
+        # The place in a part, counted from its end.
+        places = self.words.offsets[rows + 1] - (self._ends[parts] - links)
+        return self.words.values[places]
+
+
+@dataclass(frozen=True)
+class StarNetwork:
+    """Words in the middle, linked to centres of several kinds; one meta-path word - centre - word for each.
+
+    Nodes are numbered through: the words first, then the centres of each star.
+
+    Examples
+    --------
+    >>> star = Star(Ragged.from_lists([[0]]), Ragged.from_lists([[0, 1]]))
+    >>> network = StarNetwork(2, (star,))
+    >>> [part.tolist() for part in network.degrees]
+    [[1, 1], [2]]
+    """
+
+    n_words: int
+    stars: tuple[Star, ...]
+
+    @cached_property
+    def degrees(self) -> list[npt.NDArray[np.int64]]:
+        """For each kind of node, words first, in how many links each takes part (words: within documents)."""
+        words = np.bincount(self.stars[0].words.values, minlength=self.n_words)
+        return [words, *(star.degrees for star in self.stars)]
+
+    def first_centre(self, number: int) -> int:
+        """The node of the first centre of a star."""
+        return self.n_words + sum(len(star.parts) for star in self.stars[:number])
+
+    def draw(self, count: int, rng: np.random.Generator) -> Edges:
+        """Draw paths of all stars equally often; every pair of nodes on a path, in its order, is an edge."""
+        usable = [number for number, star in enumerate(self.stars) if star.n_links]
+        parts = [Edges.between(np.zeros(0, np.int32), np.zeros(0, np.int32), _WORD)]
+        for place, number in enumerate(usable):
+            share = (count + place) // len(usable) // 3 + 1
+            centres, words, others = self.stars[number].draw_paths(share, rng)
+            nodes = centres + self.first_centre(number)
+            differ = words != others
+            parts.append(Edges.between(words, nodes, number + 1))
+            parts.append(Edges.between(nodes, others, _WORD))
+            parts.append(Edges.between(words[differ], others[differ], _WORD))
+        return Edges.mixed(parts, rng)
+
+
+def star_network(
+    corpus: Corpus, taxonomy: Taxonomy, keywords: Mapping[int, npt.NDArray[np.int64]]
+) -> StarNetwork:
+    """Lay out the network of a corpus: stars of the documents, of each metadata type and of the labels.
+
+    Labels are linked to their own keywords and to those of all leaves below them.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> corpus = read_corpus([{"text": "red fox", "by": "ann"}, {"text": "red car", "by": "ann"}], metadata="by")
+    >>> tree = Taxonomy.from_paths([("animals",), ("things",)])
+    >>> network = star_network(corpus, tree, {1: np.array([0])})
+    >>> [star.degrees.tolist() for star in network.stars]
+    [[2, 2], [4], [0, 1, 0]]
+    """
+    alone = Ragged(np.arange(len(corpus), dtype=np.int32), np.arange(len(corpus) + 1))
+    stars = [Star(alone, corpus.tokens)]
+    for column in corpus.metadata.values():
+        carriers = _carriers(column.values, len(column.vocabulary))
+        stars.append(Star(carriers, corpus.tokens))
+    below = [
+        np.concatenate(
+            [
+                np.zeros(0, dtype=np.int64),
+                *(keywords[leaf] for leaf in taxonomy.leaves_under(node) if leaf in keywords),
+            ]
+        ).tolist()
+        if node
+        else []
+        for node in range(len(taxonomy))
+    ]
+    each = Ragged(np.arange(len(taxonomy), dtype=np.int32), np.arange(len(taxonomy) + 1))
+    stars.append(Star(each, Ragged.from_lists(below)))
+    return StarNetwork(len(corpus.words), tuple(stars))
+
+
+def _carriers(values: Ragged, n_values: int) -> Ragged:
+    """For every metadata value, the documents that carry it."""
+    offsets = np.zeros(n_values + 1, dtype=np.int64)
+    np.cumsum(np.bincount(values.values, minlength=n_values), out=offsets[1:])
+    return Ragged(values.row_of_value[np.argsort(values.values, kind="stable")], offsets)
