@@ -361,6 +361,12 @@ class TestOptions:
         with pytest.raises(DataError, match=r"corpus\.jsonl line 1: unknown label"):
             evaluate(letters, draws=[1], arguments={**SMALL, "taxonomy": tree})
 
+    @pytest.mark.usefixtures("in_this_process")
+    @pytest.mark.parametrize("tokenizer", ["ngrams", "subwords"])
+    def test_another_tokenizer_reads_and_fits(self, letters: Path, tokenizer: str) -> None:
+        (run,) = evaluate(letters, draws=[1], arguments={**SMALL, "tokenizer": tokenizer, "threads": 1})
+        assert run.leaf["micro"] > 0.5
+
 
 def ends_at_once(*_: object) -> None:
     os._exit(9)

@@ -353,6 +353,8 @@ def test_a_corpus_read_with_another_tokenizer_is_refused() -> None:
     corpus = read_corpus(["a hen", "a fox"], tokenizer="ngrams")
     with pytest.raises(UsageError, match="read with the tokenizer 'ngrams': say tokenizer='ngrams'"):
         HiMeCat({"x": None, "y": None}).fit(corpus, ["x", "y"])
+    with pytest.raises(UsageError, match="the model with 'unicode': read the documents with that one"):
+        corpus.aligned(read_corpus(["a hen"]).words, {})
 
 
 @pytest.mark.parametrize("language", CORPORA)
@@ -364,6 +366,31 @@ def test_check_and_fit_say_that_documents_look_unspaced(language: str) -> None:
     problems = Problems()
     load_corpus(documents * 2, Fields(), problems=problems)
     assert said in str(list(problems))
+
+
+def test_the_command_line_takes_a_name(himecat: Any, tmp_path: Path) -> None:
+    documents, texts, topics = split("thai")
+    corpus = tmp_path / "docs.jsonl"
+    corpus.write_text("".join(json.dumps(one) + "\n" for one in documents))
+    assert himecat("check", corpus).code == 2
+    assert "without spaces" in himecat("check", corpus).out
+    assert himecat("check", corpus, "--tokenizer", "ngrams").code == 0
+    model = tmp_path / "model"
+    assert himecat("fit", corpus, "-o", model, "-q").code == 2
+    assert himecat("fit", corpus, "--tokenizer", "ngrams", "-o", model, "-q").code == 0
+    found = [path[0] for path in HiMeCat.load(model).predict(texts)]
+    assert sum(map(str.__eq__, found, topics)) >= 5
+    ended = himecat("fit", corpus, "--tokenizer", "thai", "-o", tmp_path / "other")
+    assert ended.code == 2
+    assert "no tokenizer 'thai': take one of" in ended.err
+
+
+def test_an_object_is_copied_with_its_estimator() -> None:
+    from sklearn.base import clone
+
+    copied = clone(HiMeCat(tokenizer=Syllables(4)))
+    assert isinstance(copied.tokenizer, Syllables)
+    assert copied.tokenizer.size == 4
 
 
 def test_looks_unspaced() -> None:

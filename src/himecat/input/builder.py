@@ -1,4 +1,4 @@
-"""The corpus is built in one pass: every text is turned into numbers and let go."""
+"""The corpus is built in one pass: the words of every text become ids, and the text is let go."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LoadedCorpus:
     problems : Problems
         Everything found on the way.
     all_words : Ragged or None
-        Where asked for: all words of every document, in numbers of their own.
+        Where asked for: all words of every document, in ids of their own.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def load_corpus(
     threads: int | None = None,
     whole_texts: bool = False,
 ) -> LoadedCorpus:
-    """Read a corpus in one pass, holding numbers and not texts.
+    """Read a corpus in one pass, holding ids and not texts.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def load_corpus(
     """
     _check_limits(max_tokens, min_count)
     problems = Problems() if problems is None else problems
-    heard = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
+    reported = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
     splitter = get_tokenizer(tokenizer)
     base = splitter.base if isinstance(splitter, LearnedTokenizer) else splitter
     words = WordIds(grows=True, compile_from=0 if _is_large(source) else FIRST_COMPILED, tokenizer=base)
@@ -194,7 +194,7 @@ def load_corpus(
     with OpenColumns(readers, source, problems, progress) as columns:
         rows = _CorpusRows(words, metadata, columns, None if whole_texts else max_tokens, threads)
         with rows.tokens:
-            for batch in read_documents(source, with_extra_fields(fields, readers), heard):
+            for batch in read_documents(source, with_extra_fields(fields, readers), reported):
                 first = len(places) + len(skipped)
                 skipped += [first + row for row, document in enumerate(batch) if not document.usable]
                 usable = [document for document in batch if document.usable]

@@ -1,4 +1,4 @@
-"""Columns computed from the documents while they are read, because a corpus keeps numbers and not texts."""
+"""Columns computed from the documents while they are read, because a corpus keeps ids and not texts."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from himecat.errors import UsageError
 from himecat.input.ragged import IntArray as IntArray
 from himecat.input.ragged import OffsetArray as OffsetArray
 from himecat.input.ragged import Ragged as Ragged
@@ -100,7 +101,17 @@ class Corpus:
         >>> corpus = read_corpus(["a red cat"])
         >>> corpus.aligned(Vocabulary(("cat",), np.array([1])), {}).tokens[0].tolist()
         [0]
+
+        Raises
+        ------
+        UsageError
+            The words of the vocabulary come from another tokenizer.
         """
+        if self.words.tokenizer.name != words.tokenizer.name:
+            raise UsageError(
+                f"The Corpus was read with the tokenizer {self.words.tokenizer.name!r}, and the model with "
+                f"{words.tokenizer.name!r}: read the documents with that one."
+            )
 
         def moved(rows: Ragged, old: Vocabulary, new: Vocabulary) -> Ragged:
             return rows if old is new else rows.renumbered(old.ids_in(new))

@@ -74,6 +74,7 @@ class Himecat(System):
             task.taxonomy,
             tuple(task.corpus.metadata),
             method=self.method,
+            tokenizer=task.corpus.words.tokenizer,
             ignore_metadata=self.ignore_metadata,
             random_state=task.seed,
             threads=task.threads,
