@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from himecat import Default, HiMeCat, Paper, View
 from himecat.errors import HimecatError
@@ -63,6 +64,37 @@ def test_it_may_take_part_in_explanations(page: dict[str, Any]) -> None:
     model = HiMeCat(views=[table], method=Default(min_count=1)).fit(documents, labels)
     best = [one.evidence[0] for one in model.explain(documents=documents[-2:])]
     assert [(one.kind, one.name) for one in best] == [("table", "axis 1"), ("table", "axis 0")]
+
+
+class Tagged(View):
+    """One feature: whether the id ends with an even number."""
+
+    name = "tagged"
+    n_features = 1
+
+    def features(self, batch: base.Batch) -> Any:
+        even = [[int(name[-1]) % 2 == 0] for name in batch.corpus.ids]
+        return csr_matrix(np.array(even, dtype=np.float32))
+
+
+def test_a_view_of_features_alone(page: dict[str, Any]) -> None:
+    documents, labels = page["documents"], page["labels"]
+    model = HiMeCat(views=[Tagged()], method=Default(min_count=1)).fit(documents, labels)
+    assert model.predict(documents[-2:]) == [("dogs",), ("cats",)]
+    assert model.classifier_.views.n_features == model.classifier_.scorer.feature_weights.shape[0]
+
+    class Wrong(Tagged):
+        n_features = 2
+
+    with pytest.raises(HimecatError, match="gave 40 x 1 features for 40 documents, and its n_features is 2"):
+        HiMeCat(views=[Wrong()], method=Default(min_count=1)).fit(documents, labels)
+
+
+def test_a_clone_has_the_same_views(page: dict[str, Any]) -> None:
+    clone = pytest.importorskip("sklearn.base").clone
+    documents, labels = page["documents"], page["labels"]
+    again = clone(page["model"]).fit(documents, labels)
+    assert again.predict_proba(documents).tobytes() == page["model"].predict_proba(documents).tobytes()
 
 
 def test_a_model_needs_its_class(page: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +153,24 @@ def test_a_view_has_a_name_of_its_own(page: dict[str, Any]) -> None:
     class Words(Neighbours):
         name = "words"
 
-    with pytest.raises(HimecatError, match="two views of the name 'words'"):
-        HiMeCat(views=[Words()], method=Default(min_count=1)).fit(page["documents"], page["labels"])
+    class Slashed(Neighbours):
+        name = "a/b"
+
+    for view, said in ((Words(), "two views of the name 'words'"), (Slashed(), "cannot have the name 'a/b'")):
+        with pytest.raises(HimecatError, match=said):
+            HiMeCat(views=[view], method=Default(min_count=1)).fit(page["documents"], page["labels"])
+
+
+def test_the_mean_row_keeps_its_place(page: dict[str, Any], tmp_path: Path) -> None:
+    class Centred(Tagged):
+        name = "centred"
+
+        def state(self) -> Any:
+            return {}, {"centre": np.zeros(1)}
+
+    model = HiMeCat(views=[Centred()], method=Default(min_count=1)).fit(page["documents"], page["labels"])
+    with pytest.raises(HimecatError, match="must not name an array 'centre'"):
+        model.save(tmp_path / "model")
 
 
 def test_the_papers_classifiers_cannot_use_views(page: dict[str, Any]) -> None:

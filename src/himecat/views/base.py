@@ -102,9 +102,7 @@ def phrase_counts(phrases: Sequence[Phrase], n_words: int) -> Any:
 
 
 class View(Protocol):
-    """One way to see documents; a class of one's own inherits from it and implements what it needs.
-
-    Only `name`, `see`, `state` and `from_state` have to be there.
+    """One way to see documents; a class of one's own inherits from it, and needs at least `name` and `see`.
 
     Attributes
     ----------
@@ -172,12 +170,12 @@ class View(Protocol):
 
     def state(self) -> State:
         """What a model folder keeps of this view: values for JSON, and arrays by name."""
-        ...
+        return {}, {}
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The view again from what `state` gave."""
-        ...
+        return cls()
 
 
 BUILT_IN = ("words", "topics", "metadata", "encoder")
@@ -196,11 +194,6 @@ def register_view(kind: Kind) -> Kind:
     ...     name = "lengths"
     ...     def see(self, batch):
     ...         return np.stack([batch.corpus.tokens.lengths, np.ones(len(batch))], axis=1)
-    ...     def state(self):
-    ...         return {}, {}
-    ...     @classmethod
-    ...     def from_state(cls, settings, arrays):
-    ...         return cls()
     >>> view_class("lengths") is Lengths
     True
     """

@@ -120,6 +120,10 @@ class Views:
         arrays: dict[str, npt.NDArray[Any]] = {}
         for view in self.views:
             own, parts = view.state()
+            if "centre" in parts:
+                raise UsageError(
+                    f"The view {view.name!r} must not name an array 'centre': that is its mean row."
+                )
             settings[view.name] = {"weight": self.weights.get(view.name), "settings": own}
             arrays.update({f"{view.name}/{key}": part for key, part in parts.items()})
             if view.name in self.centres:
@@ -166,9 +170,11 @@ def learn_views(
     ((4, 3), True)
     """
     names = [view.name for view in views]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise UsageError(f"There are two views of the name {twice[0]!r}: give one of them another.")
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"There are two views of the name {name!r}: give one of them another.")
+        if not name or "/" in name:
+            raise UsageError(f"A view cannot have the name {name!r}: leave out the /.")
     batch = Batch(corpus)
     # Needed by several views, which learn at the same time.
     counts, _, _ = batch.counts, batch.frequencies, batch.idf
@@ -234,5 +240,14 @@ def _smoothed(text: FloatArray, added: list[Any]) -> FloatArray:
 
 
 def _features(views: Iterable[View], batch: Batch) -> Any:
-    found = (view.features(batch) for view in views)
-    return side_by_side([part for part in found if part is not None])
+    parts = []
+    for view in views:
+        part = view.features(batch)
+        if part is not None:
+            if part.shape != (len(batch), view.n_features):
+                raise UsageError(
+                    f"The view {view.name!r} gave {part.shape[0]} x {part.shape[1]} features for {len(batch)} "
+                    f"documents, and its n_features is {view.n_features}."
+                )
+            parts.append(part)
+    return side_by_side(parts)

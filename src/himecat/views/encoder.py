@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-import numpy.typing as npt
 
 from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
-from himecat.views.base import Batch, Phrase, State, View, register_view
+from himecat.views.base import Batch, Phrase, View, register_view
 from himecat.views.encoder_cache import COLUMN, EncoderReader
 from himecat.views.matrices import FloatArray
 from himecat.views.text_encoder import TextEncoder
@@ -24,7 +21,8 @@ class EncoderView(View):
     Attributes
     ----------
     encoder : TextEncoder, optional
-        What `open_encoder` gives; names and keywords of categories are encoded with it.
+        What `open_encoder` gives; names and keywords of categories are encoded with it. Not kept with a model:
+        the estimator knows the encoder's name.
     """
 
     encoder: TextEncoder | None = None
@@ -50,12 +48,3 @@ class EncoderView(View):
         if self.encoder is None or not phrases:
             return None
         return self.encoder.encode([phrase.text for phrase in phrases])
-
-    def state(self) -> State:
-        """Nothing: the estimator keeps the name of the encoder."""
-        return {}, {}
-
-    @classmethod
-    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """A view of vectors that others compute."""
-        return cls()
