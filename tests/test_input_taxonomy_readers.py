@@ -13,13 +13,22 @@ from himecat.errors import DataError
 from himecat.input.problems import Problems
 from himecat.input.taxonomy import lines as taxonomy_lines
 from himecat.input.taxonomy import readers as taxonomy_readers
-from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy, render_tree, taxonomy_to_nested
-from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy, render_tree
+from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
 
 NAMES = st.sampled_from(["a", "b", "c", "no", "2019", "x y", "ROOT", "~", "e/f", "é", "1.0", "- z"])
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), min_size=2, max_size=20).filter(
     lambda paths: Taxonomy.from_paths(paths).n_leaves > 1
 )
+
+
+def taxonomy_to_nested(taxonomy: Taxonomy) -> dict[str, Any]:
+    """The tree as nested dicts, as `read_taxonomy` takes them; the root is left out."""
+    nested: list[dict[str, Any]] = [{} for _ in taxonomy]
+    for node in range(1, len(taxonomy)):
+        nested[taxonomy.parents[node]][taxonomy.names[node]] = nested[node]
+    # A category named like the root would be read as the root itself.
+    return {ROOT_NAME: nested[0]} if ROOT_NAME in nested[0] else nested[0]
 
 
 def titles(tree: Taxonomy) -> list[str]:

@@ -46,7 +46,7 @@ class Subwords:
     def learn(self, counts: Mapping[str, int]) -> Self:
         """A tokenizer with the pieces of these words, given with the number of times each was seen."""
         learned = type(self)(self.size)
-        learned._ranks = {pair: rank for rank, pair in enumerate(_merges(counts, self.size))}
+        learned._ranks = {pair: rank for rank, pair in enumerate(_merges(counts, self.size))}  # noqa: SLF001
         return learned
 
     def split(self, word: str) -> list[str]:

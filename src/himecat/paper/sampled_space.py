@@ -88,7 +88,6 @@ class _Block:
         self.documents = np.concatenate([part.row_of_value for part in parts])
         self.starts = np.cumsum([0, *(len(part.values) for part in parts)])
         self.n_words = len(parts[-1].values)
-        self.n_pairs = len(self.anchors)
         shares = np.cumsum(degrees[rows])
         ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
         self.negatives = np.searchsorted(shares, ticks).astype(np.int32)

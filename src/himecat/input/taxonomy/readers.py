@@ -101,21 +101,6 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
     return taxonomy
 
 
-def taxonomy_to_nested(taxonomy: Taxonomy) -> Nested:
-    """The tree as nested dicts, as `read_taxonomy` takes them; the root is left out.
-
-    Examples
-    --------
-    >>> taxonomy_to_nested(Taxonomy.from_paths([("science", "physics"), ("arts",)]))
-    {'science': {'physics': {}}, 'arts': {}}
-    """
-    nested: list[Nested] = [{} for _ in taxonomy]
-    for node in range(1, len(taxonomy)):
-        nested[taxonomy.parents[node]][taxonomy.names[node]] = nested[node]
-    # A category named like the root would be read as the root itself.
-    return {ROOT_NAME: nested[0]} if ROOT_NAME in nested[0] else nested[0]
-
-
 def render_tree(taxonomy: Taxonomy, annotate: Callable[[int], str] | None = None) -> str:
     """Draw the tree with lines, one category per row; `annotate` adds text behind a category's name.
 
