@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,18 @@ CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     """The names that the page's code defines."""
     names: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as registry, pytest.MonkeyPatch.context() as patch:
+        # Other tests must not find these views.
+        registry.setattr(base, "_registered", dict(base._registered))
         patch.chdir(tmp_path_factory.mktemp("page"))
         for block in CODE:
             exec(block, names)
         names["folder"] = Path("model").resolve()
-    return names
+        patch.undo()
+        yield names
 
 
 def test_it_takes_less_than_30_lines() -> None:
