@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from himecat.errors import UsageError
+from himecat.methods import METHODS, Method, hyperparameters, resolve_method, with_values
+
+_NESTED = "method__"
 
 
 class Estimator:
@@ -91,3 +97,60 @@ class Estimator:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit or load first.")
+
+
+class MethodEstimator(Estimator):
+    """A classifier with a `method`, whose hyperparameters are parameters too.
+
+    Examples
+    --------
+    >>> class Sorter(MethodEstimator):
+    ...     def __init__(self, method=None, preset=None):
+    ...         self.method, self.preset = method, preset
+    >>> Sorter().set_params(method__em_rounds=3)
+    Sorter(method=Default(em_rounds=3))
+    """
+
+    method: str | Method | None
+    preset: str | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; with `deep` also those of the method, as `method__beta`."""
+        found = super().get_params()
+        if deep:
+            with suppress(UsageError):
+                method = resolve_method(self.method, self.preset)
+                found |= {f"method__{name}": getattr(method, name) for name in hyperparameters(method)}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor, or hyperparameters of the method (`method__beta=100`)."""
+        own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
+        super().set_params(**own)
+        if len(own) < len(params):
+            values = {name.removeprefix(_NESTED): value for name, value in params.items() if name not in own}
+            self.method = with_values(resolve_method(self.method, self.preset), values)
+        return self
+
+    @classmethod
+    def _unknown_argument(cls, name: str) -> str:
+        for kind in METHODS.values():
+            if name in hyperparameters(kind):
+                return (
+                    f"{name} is a hyperparameter of the method: since 0.3 write "
+                    f"method={kind.__name__}({name}=...), or set_params(method__{name}=...)."
+                )
+        return super()._unknown_argument(name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classifier_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = False
+        tags.non_deterministic = False
+        tags.no_validation = True
+        return tags

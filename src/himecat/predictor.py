@@ -1,0 +1,217 @@
+"""What a fitted model does with documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.classifier.assignments import Assignments, assign
+from himecat.classifier.protocol import Classifier, Round
+from himecat.errors import DataError, UsageError
+from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
+from himecat.input import validate
+from himecat.input.builder import Origin, iter_encoded
+from himecat.input.columns import ColumnReader
+from himecat.input.corpus import Corpus
+from himecat.input.documents import Fields
+from himecat.input.labels import labels_by_row
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import Method, check_value
+from himecat.runtime.threads import prefetch, usable_threads
+from himecat.sklearn_compat import MethodEstimator
+from himecat.views.base import View
+from himecat.views.encoder import EncoderView
+from himecat.views.space import JointSpace
+from himecat.views.text_encoder import open_encoder
+
+
+class Predictor(MethodEstimator):
+    """An estimator once it is fitted; :class:`himecat.HiMeCat` says what its parameters and attributes are."""
+
+    metadata: Sequence[str]
+    ignore_metadata: Collection[str]
+    encoder: str | os.PathLike[str] | None
+    views: Sequence[View]
+    text: str | Sequence[str]
+    label_field: str
+    id_field: str
+    min_confidence: float
+    skip_bad: bool
+    random_state: int
+    threads: int | None
+    taxonomy_: Taxonomy
+    space_: JointSpace
+    classifier_: Classifier
+    classes_: list[tuple[str, ...]]
+    method_: Method
+    history_: list[Round]
+    problems_: Problems
+    keywords_: dict[str, list[str]] | None
+
+    def _views(self) -> list[View]:
+        """The encoder, if there is one, and the views that were given."""
+        if self.encoder is None:
+            return list(self.views)
+        return [EncoderView(open_encoder(self.encoder, threads=self.threads)), *self.views]
+
+    def readers(self) -> list[ColumnReader]:
+        """What has to be computed from documents while they are read, such as the encoder's vectors."""
+        return readers_of(self._views())
+
+    def _fields(self) -> Fields:
+        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
+        if isinstance(self.metadata, str):
+            raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
+        if isinstance(self.ignore_metadata, str):
+            raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
+        return Fields(text, tuple(self.metadata), self.label_field, self.id_field)
+
+    def encode(self, X: Any) -> Corpus:
+        """Documents as the word and metadata ids of this model; what the model does not know is left out."""
+        return self._encoded(X)[0]
+
+    def _encoded(self, X: Any) -> tuple[Corpus, npt.NDArray[np.bool_]]:
+        """Documents as `encode` gives them, and which of them can be used."""
+        self._check_fitted()
+        space = self.space_
+        if isinstance(X, Corpus):
+            return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
+        return validate.read_new(
+            X,
+            self._fields(),
+            words=space.vocabulary,
+            metadata=space.values,
+            max_tokens=self.method_.max_tokens,
+            readers=self.readers(),
+            skip_bad=self.skip_bad,
+            threads=self.threads,
+        )
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
+        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
+        corpus = self.encode(X)
+        return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
+
+    def assign(self, X: Any) -> Assignments:
+        """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
+
+        With `skip_bad`, the path of a document that cannot be used is empty.
+        """
+        return self._assign(*self._encoded(X), usable_threads(self.threads))
+
+    def _assign(self, corpus: Corpus, usable: npt.NDArray[np.bool_], threads: int) -> Assignments:
+        bound = check_value("min_confidence", self.min_confidence)
+        found = self.classifier_.leaf_probabilities(corpus, threads)
+        return assign(self.taxonomy_, found, bound).without(~usable)
+
+    def predict(self, X: Any) -> list[tuple[str, ...]]:
+        """The path of every document, as names from level 1 down."""
+        return list(self.assign(X))
+
+    def iter_assignments(
+        self, X: Any, problems: Problems, batch_size: int = 4096
+    ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
+        """Place documents batch by batch: of those already placed, memory holds only the last ids.
+
+        With more than one thread, a batch is placed while the next one is read.
+
+        Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
+        read, so that all errors are found.
+        """
+        self._check_fitted()
+        threads = usable_threads(self.threads)
+        batches = iter_encoded(
+            X,
+            self._fields(),
+            self.space_.vocabulary,
+            self.space_.values,
+            self.method_.max_tokens,
+            problems,
+            batch_size,
+            self.readers(),
+            threads=threads,
+        )
+        wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
+
+        def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
+            origins, corpus = batch
+            # One thread reads.
+            return self._assign(corpus, np.array([one.usable for one in origins], bool), max(1, threads - 1))
+
+        for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
+            yield origins, corpus, placed
+
+    def transform(self, X: Any) -> npt.NDArray[np.float32]:
+        """Vectors of documents in the joint space: the direction of their words and metadata values."""
+        corpus = self.encode(X)
+        return self.classifier_.directions(corpus)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Leaf micro F1 of the predictions for the documents that have a label."""
+        from himecat.evaluation.metrics import score
+
+        taxonomy = self._fitted_taxonomy()
+        nodes = self.assign(X).nodes
+        labels = labels_by_row(y, len(nodes))
+        if not labels:
+            raise DataError("No document has a label to score its prediction by.")
+        truth = np.array([taxonomy.find(label) for label in labels.values()], dtype=np.int64)
+        return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
+
+    def explain(
+        self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10
+    ) -> LabelExplanation | list[DocumentExplanation]:
+        """Say what lies nearest to a label, or what in each document speaks for where it was placed.
+
+        Parameters
+        ----------
+        label : str or sequence of str, optional
+            A label: its nearest words, metadata values and labels are returned. Together with `documents`:
+            explain the documents for this label instead of the predicted one.
+        documents : path, DataFrame, list of dicts or list of str, optional
+            Documents to explain.
+        top : int
+            How many of each.
+        """
+        taxonomy = self._fitted_taxonomy()
+        node = None if label is None else taxonomy.find(label)
+        if documents is None:
+            if node is None:
+                raise UsageError("explain needs a label, documents, or both.")
+            return explain_label(self.space_, node, top)
+        corpus, usable = self._encoded(documents)
+        placed = self._assign(corpus, usable, usable_threads(self.threads))
+        return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
+
+    def synthesize(
+        self, label: str | Sequence[str], count: int = 5, seed: int | None = None
+    ) -> list[list[str]]:
+        """Make documents of 40 words for a category from its place in the space, and return their words.
+
+        `fit` makes such documents for flat classifiers at inner nodes; the default classifier needs none.
+        """
+        from himecat.paper.fit import example_documents
+
+        node = self._fitted_taxonomy().find(label)
+        chosen = int(self.random_state) if seed is None else seed
+        return example_documents(self.space_, node, self.method_, count, chosen)
+
+    def _fitted_taxonomy(self) -> Taxonomy:
+        self._check_fitted()
+        return self.taxonomy_
+
+
+def readers_of(views: Sequence[View]) -> list[ColumnReader]:
+    """What computes columns for these views while documents are read.
+
+    Examples
+    --------
+    >>> readers_of([])
+    []
+    """
+    return [view.reader for view in views if view.reader is not None]
