@@ -13,6 +13,7 @@ from himecat.input.ragged import IntArray as IntArray
 from himecat.input.ragged import OffsetArray as OffsetArray
 from himecat.input.ragged import Ragged as Ragged
 from himecat.input.vocabulary import Vocabulary as Vocabulary
+from himecat.input.vocabulary import ranked
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -91,6 +92,26 @@ class Corpus:
         }
         columns = {name: of_column(column) for name, column in self.columns.items()}
         return Corpus(ids, self.words, of(self.tokens), metadata, columns)
+
+    def recounted(self, min_count: int = 1) -> Corpus:
+        """The same documents with the vocabularies that reading them alone gives.
+
+        Examples
+        --------
+        >>> from himecat import read_corpus
+        >>> read_corpus(["a fox", "a hen", "a red hen"]).take([1, 2]).recounted(2).words.names
+        ('a', 'hen')
+        """
+
+        def of(vocabulary: Vocabulary, rows: Ragged, least: int) -> tuple[Vocabulary, Ragged]:
+            own = Ragged(rows.values.copy(), rows.offsets)
+            return ranked(list(vocabulary.names), own, least, vocabulary.tokenizer)
+
+        metadata = {
+            kind: MetadataColumn(*of(column.vocabulary, column.values, 1))
+            for kind, column in self.metadata.items()
+        }
+        return Corpus(self.ids, *of(self.words, self.tokens, min_count), metadata, self.columns)
 
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
         """The same documents in the ids of other vocabularies; what those do not have is dropped.

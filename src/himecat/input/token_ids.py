@@ -166,20 +166,17 @@ class PackedTexts(NamedTuple):
 
     letters: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
-    as_words: npt.NDArray[np.bool_]
     classes: npt.NDArray[np.uint8]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> PackedTexts:
         """Take the markup out of texts and concatenate them."""
-        ready = [prepared(text) for text in texts]
-        parts = [text.encode("utf-8", "surrogatepass") for text, _ in ready]
+        parts = [prepared(text).encode("utf-8", "surrogatepass") for text in texts]
         joined = b"".join(parts)
         starts = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=starts[1:])
-        as_words = np.array([is_words for _, is_words in ready], dtype=np.bool_)
         classes = character_classes(128) if joined.isascii() else character_classes()
-        return cls(np.frombuffer(joined, dtype=np.uint8), starts, as_words, classes)
+        return cls(np.frombuffer(joined, dtype=np.uint8), starts, classes)
 
 
 class _HashTable:
@@ -214,7 +211,7 @@ class _HashTable:
         """The ids of the words of each text."""
         from himecat.kernels.word_ids import assign_ids
 
-        starts, n_rows = texts.starts, len(texts.as_words)
+        starts, n_rows = texts.starts, len(texts.starts) - 1
         # Between two words there is at least one more byte.
         most = np.minimum(np.diff(starts) // 2 + 1, max_tokens or _ALL)
         values = np.empty(int(most.sum()), dtype=np.int32)
@@ -222,7 +219,7 @@ class _HashTable:
         row = n_values = 0
         while True:
             row, self._n_words, n_values = assign_ids(
-                texts.letters, starts, texts.as_words, texts.classes, max_tokens or _ALL,
+                texts.letters, starts, texts.classes, max_tokens or _ALL,
                 LONGEST_NUMBER, LONGEST_WORD, self._seed, self._slots, self._letters, self._ends, self._n_words,
                 self._grows, row, n_values, values, offsets[1:],
             )  # fmt: skip

@@ -72,7 +72,7 @@ def _accented(match: re.Match[str]) -> str:
 def _without_markup(text: str) -> str:
     """Drop what HTML and LaTeX leave behind; every step runs only where its first character occurs."""
     if "&" in text:
-        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+        text = _ENTITY.sub(lambda match: html.unescape(match[0]), text).lower()
     if "<" in text:
         text = _TAG.sub(" ", text)
     if "://" in text:
@@ -153,27 +153,21 @@ def tokenize(text: str) -> list[str]:
     ]
 
 
-def prepared(text: str) -> tuple[str, bool]:
+def prepared(text: str) -> str:
     """A text without markup and in one spelling, as the compiled loop takes it.
 
-    That leaves to the loop: lower case in ASCII, contractions, underscores, and finding the words. True beside
-    the text says that even this is done, and the words only stand there with a space between them.
+    That leaves to the loop: lower case in ASCII, contractions, underscores, and finding the words.
 
     Examples
     --------
-    >>> prepared("The author's <b>Poincar\\\\'e</b>"), prepared("Fox_A & B.")
-    (("the author's  poincaré ", False), ('fox_a & b.', False))
+    >>> prepared("The author's <b>Poincar\\\\'e</b>"), prepared("Fox_A, B.")
+    ("the author's  poincaré ", 'Fox_A, B.')
     """
     marked = "\\" in text or "&" in text or "<" in text or "://" in text
     if not marked and text.isascii():
-        return text, False
+        return text
     ready = _without_markup(text.lower())
-    if not ready.isascii():
-        return _with_ideographs_apart(_normalised(ready)), False
-    if "&" in text and ready != ready.lower():
-        # An entity such as &#65; gave a capital letter, which separates words here as it does in `tokenize`.
-        return " ".join(tokenize(text)), True
-    return ready, False
+    return ready if ready.isascii() else _with_ideographs_apart(_normalised(ready))
 
 
 @cache

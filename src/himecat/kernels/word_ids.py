@@ -143,79 +143,71 @@ def _keys(text, at, end, seed):  # type: ignore[no-untyped-def]
 
 
 @compiled()
-def _scan(text, end, exact, classes, max_tokens, longest_number, longest_word, seed, spans, heads, hashes):  # type: ignore[no-untyped-def]
+def _scan(text, end, classes, max_tokens, longest_number, longest_word, seed, spans, heads, hashes):  # type: ignore[no-untyped-def]
     """Find the words of a cleaned text: where each starts and ends, its first eight bytes and its hash."""
     n_tokens = 0
     at = 0
     while at < end and n_tokens < max_tokens:
         byte = text[at]
         start = at
-        if exact:
-            while at < end and text[at] != _SPACE:
-                at += 1
-            if at == start:
-                at += 1
-                continue
+        if byte < _ASCII_END:
+            kind = classes[byte]
+            width = 1
+        else:
+            code, width = _decoded(text, at)
+            kind = classes[code]
+        if not kind & WORD:
+            at += width
+            continue
+        after = text[at + 1]
+        if (
+            (after == _PLUS and text[at + 2] == _PLUS)
+            or (after == _SHARP and not _class_at(text, at + 2, 0, end, classes) & WORD)
+        ) and _LOWER_A <= byte <= _LOWER_Z:
+            # c++ and c# are words.
+            at += 3 if after == _PLUS else 2
             heads[n_tokens], hashes[n_tokens] = _keys(text, start, at, seed)
         else:
-            if byte < _ASCII_END:
-                kind = classes[byte]
+            seen = np.uint8(0)
+            common = ALPHA
+            characters = 0
+            hyphens = 0
+            # What `_keys` does, while the bytes are at hand.
+            head = np.uint64(0)
+            eight = np.uint64(0)
+            shift = np.uint64(0)
+            state = seed
+            while True:
+                byte = text[at]
                 width = 1
-            else:
-                code, width = _decoded(text, at)
-                kind = classes[code]
-            if not kind & WORD:
-                at += width
+                if byte < _ASCII_END:
+                    kind = classes[byte]
+                else:
+                    code, width = _decoded(text, at)
+                    kind = classes[code]
+                if not kind & IN_WORD:
+                    if byte != _HYPHEN or hyphens == 3:
+                        break
+                    if not _class_at(text, at + 1, 0, end, classes) & WORD:
+                        break
+                    hyphens += 1
+                seen |= kind
+                common &= kind
+                characters += 1
+                for _ in range(width):
+                    eight |= np.uint64(text[at]) << shift
+                    shift += _BYTE
+                    at += 1
+                    if shift == _EIGHT_BYTES:
+                        head = eight if at - start == 8 else head
+                        state = _mixed(state ^ eight)
+                        eight = np.uint64(0)
+                        shift = np.uint64(0)
+            lettered = seen & LETTER != 0 and characters <= longest_word
+            if characters > longest_number and common == 0 and not lettered:
                 continue
-            after = text[at + 1]
-            if (
-                (after == _PLUS and text[at + 2] == _PLUS)
-                or (after == _SHARP and not _class_at(text, at + 2, 0, end, classes) & WORD)
-            ) and _LOWER_A <= byte <= _LOWER_Z:
-                # c++ and c# are words.
-                at += 3 if after == _PLUS else 2
-                heads[n_tokens], hashes[n_tokens] = _keys(text, start, at, seed)
-            else:
-                seen = np.uint8(0)
-                common = ALPHA
-                characters = 0
-                hyphens = 0
-                # What `_keys` does, while the bytes are at hand.
-                head = np.uint64(0)
-                eight = np.uint64(0)
-                shift = np.uint64(0)
-                state = seed
-                while True:
-                    byte = text[at]
-                    width = 1
-                    if byte < _ASCII_END:
-                        kind = classes[byte]
-                    else:
-                        code, width = _decoded(text, at)
-                        kind = classes[code]
-                    if not kind & IN_WORD:
-                        if byte != _HYPHEN or hyphens == 3:
-                            break
-                        if not _class_at(text, at + 1, 0, end, classes) & WORD:
-                            break
-                        hyphens += 1
-                    seen |= kind
-                    common &= kind
-                    characters += 1
-                    for _ in range(width):
-                        eight |= np.uint64(text[at]) << shift
-                        shift += _BYTE
-                        at += 1
-                        if shift == _EIGHT_BYTES:
-                            head = eight if at - start == 8 else head
-                            state = _mixed(state ^ eight)
-                            eight = np.uint64(0)
-                            shift = np.uint64(0)
-                lettered = seen & LETTER != 0 and characters <= longest_word
-                if characters > longest_number and common == 0 and not lettered:
-                    continue
-                heads[n_tokens] = eight if at - start < 8 else head
-                hashes[n_tokens] = _mixed(state ^ eight)
+            heads[n_tokens] = eight if at - start < 8 else head
+            hashes[n_tokens] = _mixed(state ^ eight)
         spans[n_tokens, 0] = start
         spans[n_tokens, 1] = at
         n_tokens += 1
@@ -224,15 +216,14 @@ def _scan(text, end, exact, classes, max_tokens, longest_number, longest_word, s
 
 @compiled()
 def assign_ids(  # type: ignore[no-untyped-def]
-    text, starts, as_words, classes, max_tokens, longest_number, longest_word, seed, slots, letters, ends, n_words,
+    text, starts, classes, max_tokens, longest_number, longest_word, seed, slots, letters, ends, n_words,
     grows, first_row, n_values, values, row_ends,
 ):  # fmt: skip
     """Give the ids of the words of the texts `text[starts[i]:starts[i + 1]]`, from row `first_row` on.
 
-    A text with `as_words` is a list of words with a space between them, taken as they are. With `grows`, new
-    words are added to the table; otherwise they are dropped. `values` and `row_ends` receive the ids. Returns the
-    row that comes next, the number of words and of values: a row before the last one means that the table has no
-    room left.
+    With `grows`, new words are added to the table; otherwise they are dropped. `values` and `row_ends` receive the
+    ids. Returns the row that comes next, the number of words and of values: a row before the last one means that
+    the table has no room left.
     """
     n_rows = starts.shape[0] - 1
     longest = 0
@@ -248,17 +239,11 @@ def assign_ids(  # type: ignore[no-untyped-def]
     one, two = np.uint64(1), np.uint64(2)
     for row in range(first_row, n_rows):
         before = n_values
-        exact = as_words[row]
-        if exact:
-            end = starts[row + 1] - starts[row]
-            for k in range(end):
-                cleaned[k] = text[starts[row] + k]
-        else:
-            end = _clean(text, starts[row], starts[row + 1], classes, cleaned)
+        end = _clean(text, starts[row], starts[row + 1], classes, cleaned)
         for k in range(4):
             cleaned[end + k] = np.uint8(0)
         n_tokens = _scan(
-            cleaned, end, exact, classes, max_tokens, longest_number, longest_word, seed, spans, heads, hashes
+            cleaned, end, classes, max_tokens, longest_number, longest_word, seed, spans, heads, hashes
         )
         # A loop of its own, so that the processor overlaps the lookups of several words.
         for token in range(n_tokens):

@@ -21,7 +21,7 @@ from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
 from himecat.evaluation.reliability import level_calibration
 from himecat.input.builder import load_corpus
-from himecat.input.corpus import Corpus, Ragged, Supervision, Vocabulary
+from himecat.input.corpus import Corpus, Supervision
 from himecat.input.dataset import Dataset, draw, open_dataset, true_nodes
 from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.problems import Problems
@@ -215,20 +215,9 @@ def _predict_new(system: System, task: Task, out: RowIds) -> Assignments:
     if fit is None:
         raise UsageError(f"The system {system.name!r} predicts only the documents that it is fitted on.")
     rows = np.setdiff1d(np.arange(len(task.corpus)), out)
-    rest = task.corpus.take(rows)
-
-    def occurring(vocabulary: Vocabulary, values: Ragged, least: int) -> Vocabulary:
-        counts = np.bincount(values.values, minlength=len(vocabulary))
-        known = np.flatnonzero(counts >= least).tolist()
-        # In the order of reading, so that this is the very same as reading the rest alone.
-        known.sort(key=lambda number: (-counts[number], vocabulary.names[number]))
-        names = tuple(vocabulary.names[number] for number in known)
-        return replace(vocabulary, names=names, counts=counts[known].astype(np.int64))
-
-    words = occurring(rest.words, rest.tokens, system.min_count)
-    values = {kind: occurring(column.vocabulary, column.values, 1) for kind, column in rest.metadata.items()}
+    rest = task.corpus.take(rows).recounted(system.min_count)
     labelled = replace(task.supervision, rows=np.searchsorted(rows, task.supervision.rows))
-    model = fit(replace(task, corpus=rest.aligned(words, values), supervision=labelled))
+    model = fit(replace(task, corpus=rest, supervision=labelled))
     found: Assignments = model.assign(task.corpus.take(out))
     return found
 
