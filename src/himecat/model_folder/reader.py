@@ -1,4 +1,4 @@
-"""Reading a model folder; whatever is wrong with it is told in one sentence."""
+"""Reading a model folder; whatever is wrong with it is said in one sentence."""
 
 from __future__ import annotations
 

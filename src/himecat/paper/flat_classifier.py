@@ -51,7 +51,7 @@ class FlatClassifier(Protocol):
         seed: int,
         advance: Callable[[int], None] | None = None,
     ) -> None:
-        """Learn from documents; `words` holds one unit vector per word id; `advance` is told of each pass done."""
+        """Learn from documents; `words` holds one unit vector per word id; `advance` is called after each pass."""
         ...
 
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:

@@ -313,7 +313,7 @@ class KimCNN:
                 velocity += gradient.vector
                 weights.vector -= self.rate * velocity
             if advance is not None:
-                # Whatever the number of passes, progress is told in epochs.
+                # Whatever the number of passes, progress counts epochs.
                 advance(done * self.epochs // passes - (done - 1) * self.epochs // passes)
 
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:

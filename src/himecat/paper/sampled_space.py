@@ -204,10 +204,10 @@ def learn_vectors(
     seed, threads : int
         Source of randomness; shards run at once.
     advance : callable, optional
-        Told, from the worker threads, how many steps were done since it was last told; they add up to
+        Called from the worker threads with the number of steps done since the last call; they add up to
         what :func:`count_steps` says.
     report : callable, optional
-        Told of each round when it ends.
+        Called with each round when it ends.
 
     Examples
     --------

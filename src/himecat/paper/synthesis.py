@@ -127,7 +127,7 @@ def synthesize(
     seed, threads : int
         Each leaf has its own stream, so the result does not depend on the number of threads.
     advance : callable, optional
-        Told of each leaf done.
+        Called after each leaf.
 
     Examples
     --------
