@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from himecat import HiMeCat
-from himecat.input.builder import load_corpus
-from himecat.input.dataset import draw, open_dataset, true_nodes
-from himecat.input.documents import Fields
+from himecat.compare.protocol.measure import Source, read_draw
+from himecat.compare.systems.himecat import Himecat
+from himecat.compare.systems.system import Task
+from himecat.runtime.threads import usable_threads
 
 BOUNDS = (0.5, 0.7, 0.8, 0.9, 0.95)
 
@@ -28,23 +28,21 @@ def share(flags: np.ndarray) -> float:
 
 def measure(folder: Path, draws: int, bounds: tuple[float, ...] = BOUNDS) -> np.ndarray:
     """Mean over the draws: a row per bound with placed, right, leaf reached, leaf right."""
-    dataset = open_dataset(folder)
+    source, system = Source(folder), Himecat()
+    dataset = source.open()
     tree = dataset.taxonomy
-    loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata), min_count=2, max_tokens=300)
-    truth = true_nodes(dataset, loaded)
     found = np.zeros((draws, len(bounds), 4))
     for number in range(draws):
-        labelled = draw(dataset, truth, number)
-        test = np.setdiff1d(np.arange(len(truth)), labelled.rows)
-        model = HiMeCat(dataset.taxonomy, list(dataset.metadata)).fit(loaded.corpus, labelled)
-        corpus = loaded.corpus.take(test)
+        read = read_draw(source, dataset, system, number)
+        model = system.fit(Task(read.corpus, tree, read.labelled, threads=usable_threads(None)))
+        corpus, truth = read.corpus.take(read.test), read.truth[read.test]
         for place, bound in enumerate(bounds):
             nodes = model.set_params(min_confidence=bound).assign(corpus).nodes
             # The last category of a path is right if the true leaf lies at or below it.
             right = np.array(
                 [
                     node in (0, true) or node in tree.lineages[true]
-                    for node, true in zip(nodes.tolist(), truth[test].tolist(), strict=True)
+                    for node, true in zip(nodes.tolist(), truth.tolist(), strict=True)
                 ]
             )
             placed, leaf = nodes > 0, tree.leaf_position[nodes] >= 0

@@ -1,12 +1,14 @@
 """From files to placed documents: `himecat fit` and `himecat predict` beside TF-IDF with a linear SVM.
 
     python benchmarks/end_to_end.py --json end_to_end.json
+    python benchmarks/end_to_end.py --himecat old/bin/himecat new/bin/himecat
 
 Default settings, 2 threads, five labelled documents per leaf: the files that `fit` gets hold no other labels. Every
 command is a process of its own, and its wall time, CPU-seconds and peak memory are those of the whole process:
-imports, reading and writing are in them. Kernels are compiled by a first run that is told apart. The peer is
+imports, reading and writing are in them. Kernels are compiled by a first run that is listed apart. The peer is
 `himecat.compare.systems.tfidf_svm`, which reads the same file and writes the same predictions. `predict` is then
-watched on a long file of documents, beside scikit-learn's TfidfVectorizer and LinearSVC.
+watched on a long file of documents, beside scikit-learn's TfidfVectorizer and LinearSVC. With --himecat, installed
+versions are measured beside each other, in turns.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,8 @@ THREADS, BATCH = 2, 4096
 COSTS = ("wall_seconds", "cpu_seconds", "peak_mb")
 PEER, STREAMING_PEER = "TF-IDF + LinearSVC", "TfidfVectorizer + LinearSVC"
 Figures = dict[str, Any]
+Program = Sequence[str]
+CURRENT: Program = (sys.executable, "-m", "himecat")
 
 
 @dataclass(frozen=True)
@@ -176,8 +180,8 @@ TASKS = {"prepare": prepare, "peer": peer, "repeat": repeat, "peer-predict": pee
 
 
 def task(name: str, *arguments: object) -> list[str]:
-    """The command of a task, for `measure` or `told`."""
-    return [__file__, "--task", name, *map(str, arguments)]
+    """The command of a task, for `measure` or `output_of`."""
+    return [sys.executable, __file__, "--task", name, *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:
@@ -186,23 +190,23 @@ def environment() -> dict[str, str]:
     return os.environ | dict.fromkeys(names, str(THREADS))
 
 
-def told(command: Sequence[str]) -> str:
-    """Run Python with these arguments, and give what it prints."""
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, env=environment())
+def output_of(command: Sequence[str]) -> str:
+    """Run a command, and give what it prints."""
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
     return done.stdout
 
 
 def measure(command: Sequence[str], watch: Callable[[int, Any], None] | None = None) -> Figures:
-    """Run Python with these arguments in a process of its own, and give what it cost.
+    """Run a command in a process of its own, and give what it cost.
 
     `watch` gets the number of the process and what it writes to standard output.
     """
     with tempfile.TemporaryFile() as said:
         began = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, *command],
+            command,
             stdout=subprocess.PIPE if watch else subprocess.DEVNULL,
             stderr=said,
             env=environment(),
@@ -225,16 +229,18 @@ def middle(runs: Sequence[Figures]) -> Figures:
     return {cost: statistics.median(one[cost] for one in runs) for cost in COSTS}
 
 
-def himecat(*arguments: object) -> list[str]:
+def himecat(program: Program, *arguments: object) -> list[str]:
     """A command of ours, for `measure`."""
-    return ["-m", "himecat", *map(str, arguments), "--threads", str(THREADS), "--quiet"]
+    return [*program, *map(str, arguments), "--threads", str(THREADS), "--quiet"]
 
 
-def fit_and_predict(pile: Pile, model: Path, predictions: Path) -> Figures:
+def fit_and_predict(pile: Pile, model: Path, predictions: Path, program: Program = CURRENT) -> Figures:
     """What `himecat fit` and `himecat predict` on the same documents cost."""
     metadata = ["--metadata", ",".join(pile.metadata)] if pile.metadata else []
-    fit = himecat("fit", pile.documents, "--taxonomy", pile.tree, *metadata, "--overwrite", "-o", model)
-    predict = himecat("predict", model, pile.documents, "-o", predictions)
+    fit = himecat(
+        program, "fit", pile.documents, "--taxonomy", pile.tree, *metadata, "--overwrite", "-o", model
+    )
+    predict = himecat(program, "predict", model, pile.documents, "-o", predictions)
     parts = {"fit": measure(fit), "predict": measure(predict)}
     whole = {cost: parts["fit"][cost] + parts["predict"][cost] for cost in COSTS}
     # One process after the other.
@@ -249,23 +255,37 @@ def count_lines(file: Path) -> int:
 
 def leaf_f1(predictions: Path, dataset: Path) -> float:
     """Leaf micro F1 of the documents that were not labelled."""
-    command = ["-m", "himecat", "score", predictions, dataset, "--without-draw", "0", "--json", "-"]
-    return float(json.loads(told([str(part) for part in command]))["leaf"]["micro"])
+    command = [*CURRENT, "score", predictions, dataset, "--without-draw", "0", "--json", "-"]
+    return float(json.loads(output_of([str(part) for part in command]))["leaf"]["micro"])
 
 
 # -- the figures ---------------------------------------------------------------------------------------
 
 
-def compare(pile: Pile, dataset: Path, goal: Goal, model: Path) -> Figures:
-    """Ours and the peer on one corpus, in turns; the model is left in its folder."""
-    placed, peer_placed = pile.folder / "placed.jsonl", pile.folder / "peer.jsonl"
-    found: Figures = {"first_run": fit_and_predict(pile, model, placed)} if goal.warm_up else {}
-    ours, peers = [], []
+def compare(
+    pile: Pile, dataset: Path, goal: Goal, model: Path, others: Mapping[str, Program] | None = None
+) -> Figures:
+    """Ours, other versions of it and the peer on one corpus, in turns; the models are left in their folders."""
+    peer_placed = pile.folder / "peer.jsonl"
+    programs = {"ours": CURRENT, **(others or {})}
+    files = {title: pile.folder / f"placed-{number}.jsonl" for number, title in enumerate(programs)}
+    found: Figures = {}
+    if goal.warm_up:
+        first = {
+            title: fit_and_predict(pile, model_of(model, title), files[title], program)
+            for title, program in programs.items()
+        }
+        found["first_run"] = first["ours"]
+    runs: dict[str, list[Figures]] = {title: [] for title in programs}
+    peers = []
     for _ in range(goal.rounds):
-        ours.append(fit_and_predict(pile, model, placed))
+        for title, program in programs.items():
+            runs[title].append(fit_and_predict(pile, model_of(model, title), files[title], program))
         peers.append(measure(task("peer", pile.folder, peer_placed)))
-    parts = {part: middle([one[part] for one in ours]) for part in ("fit", "predict")}
-    found["ours"] = middle(ours) | parts | {"leaf_micro_f1": leaf_f1(placed, dataset)}
+    for title, own in runs.items():
+        parts = {part: middle([one[part] for one in own]) for part in ("fit", "predict")}
+        found[title] = middle(own) | parts | {"leaf_micro_f1": leaf_f1(files[title], dataset)}
+    placed = files["ours"]
     found[PEER] = middle(peers) | {"leaf_micro_f1": leaf_f1(peer_placed, dataset)}
     found["ours_over_peer"] = {cost: found["ours"][cost] / found[PEER][cost] for cost in COSTS}
     found |= {"documents": count_lines(placed), "rounds": goal.rounds}
@@ -288,23 +308,39 @@ class MemoryByProgress:
                 with suppress(OSError, IndexError):
                     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
                     mb = pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-                    # A process that has ended is told to have none.
+                    # A process that has ended has none.
                     self.samples += [{"documents": self.done, "mb": mb}] if pages else []
 
 
-def long_file(pile: Pile, model: Path, lines: int, folder: Path, starts: int) -> Figures:
+def model_of(model: Path, title: str) -> Path:
+    """Where the model of a version is; ours in the folder itself."""
+    return model if title == "ours" else model.with_name(f"{model.name}-{title.replace(os.sep, '_')}")
+
+
+def long_file(
+    pile: Pile,
+    model: Path,
+    lines: int,
+    folder: Path,
+    starts: int,
+    others: Mapping[str, Program] | None = None,
+) -> Figures:
     """`himecat predict` on a long file; what one document costs, mostly loading, is taken off."""
     documents, one = folder / "lines.jsonl", folder / "one.jsonl"
-    told(task("repeat", pile.folder, documents, lines))
-    told(task("repeat", pile.folder, one, 1))
+    output_of(task("repeat", pile.folder, documents, lines))
+    output_of(task("repeat", pile.folder, one, 1))
     watch = MemoryByProgress(lines)
-    start = middle([measure(himecat("predict", model, one, "-o", "-")) for _ in range(starts)])
-    whole = measure(himecat("predict", model, documents, "-o", "-"), watch)
+    start = middle([measure(himecat(CURRENT, "predict", model, one, "-o", "-")) for _ in range(starts)])
+    whole = measure(himecat(CURRENT, "predict", model, documents, "-o", "-"), watch)
+    versions = {
+        title: measure(himecat(program, "predict", model_of(model, title), documents, "-o", "-"))
+        for title, program in (others or {}).items()
+    }
     assert watch.done == lines, f"{lines} documents, {watch.done} predictions"
     few = task("peer-predict", pile.folder, documents, folder / "peer.jsonl", min(lines, 50_000))
-    theirs = json.loads(told(few))
+    theirs = json.loads(output_of(few))
     found: Figures = {"lines": lines, "file_mb": documents.stat().st_size / 1e6, "model": pile.folder.name}
-    found |= {"one_document": start, "ours": whole, STREAMING_PEER: theirs}
+    found |= {"one_document": start, "ours": whole, STREAMING_PEER: theirs, "versions": versions}
     found["at_least"] = {"documents_per_wall_second": DOCUMENTS_PER_SECOND}
     for clock in ("wall", "cpu"):
         name = f"documents_per_{clock}_second"
@@ -320,11 +356,12 @@ def run(
     corpora: Sequence[str] = tuple(GOALS),
     lines: int = 1_000_000,
     sample_size: int = 660,
+    others: Mapping[str, Program] | None = None,
 ) -> Figures:
     """All figures; `short` takes the sample corpus and few lines, and its times say nothing."""
     if short:
         corpora, lines = ["sample"], min(lines, 2_000)
-    found: Figures = {"threads": THREADS, "corpora": {}}
+    found: Figures = {"threads": THREADS, "versions": list(others or {}), "corpora": {}}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for corpus in corpora:
@@ -332,14 +369,16 @@ def run(
             if short:
                 dataset = pile.folder
                 sample = "import sys, himecat.sample as s; s.write_sample(sys.argv[1], int(sys.argv[2]))"
-                told(["-c", sample, str(pile.folder), str(sample_size)])
+                output_of([sys.executable, "-c", sample, str(pile.folder), str(sample_size)])
             else:
-                told(task("prepare", dataset, pile.folder, 0))
+                output_of(task("prepare", dataset, pile.folder, 0))
             goal = GOALS.get(corpus, Goal())
-            found["corpora"][corpus] = compare(pile, dataset, goal, folder / f"{corpus}-model")
+            found["corpora"][corpus] = compare(pile, dataset, goal, folder / f"{corpus}-model", others)
         # The last is the largest, and its model the slowest to apply.
         if lines:
-            found["predict"] = long_file(pile, folder / f"{corpus}-model", lines, folder, 1 if short else 3)
+            found["predict"] = long_file(
+                pile, folder / f"{corpus}-model", lines, folder, 1 if short else 3, others
+            )
     return found
 
 
@@ -357,7 +396,7 @@ def show(found: Figures) -> None:
             line("first run", one["first_run"])
         line("himecat fit", one["ours"]["fit"])
         line("himecat predict", one["ours"]["predict"])
-        for title in ("ours", PEER):
+        for title in ("ours", *found["versions"], PEER):
             line(title, one[title], f"   leaf micro F1 {one[title]['leaf_micro_f1']:.4f}")
         line("ours over the peer (ratios)", one["ours_over_peer"])
     if one := found.get("predict"):
@@ -365,6 +404,8 @@ def show(found: Figures) -> None:
             f"predict, {one['lines']:,} lines, {one['file_mb']:,.0f} MB, at least {DOCUMENTS_PER_SECOND:,} per s"
         )
         line("ours", one["ours"])
+        for title, costs in one["versions"].items():
+            line(title, costs)
         for title in ("ours", STREAMING_PEER):
             rate, cpu_rate = (one[title][f"documents_per_{clock}_second"] for clock in ("wall", "cpu"))
             print(f"  {title:28} {rate:8,.0f} documents/s {cpu_rate:8,.0f} per CPU-s")
@@ -381,6 +422,9 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder that holds the dataset folders")
     parser.add_argument("--corpora", nargs="+", default=list(GOALS), help="names of dataset folders")
     parser.add_argument("--lines", type=int, default=1_000_000, help="length of the long file; 0 for none")
+    parser.add_argument(
+        "--himecat", nargs="+", default=[], metavar="PATH", help="other versions to measure too"
+    )
     parser.add_argument("--json", type=Path, help="file to write")
     parser.add_argument("--task", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args(given)
@@ -390,7 +434,9 @@ def main(given: Sequence[str] | None = None) -> None:
     absent = [name for name in options.corpora if not (options.data / name).is_dir()]
     if absent and not options.short:
         parser.error(f"there is no folder {options.data / absent[0]}; name the data with --data")
-    found = run(options.short, options.data, options.corpora, options.lines)
+    # A version that is named must not import this one.
+    others = {path: ["env", "-u", "PYTHONPATH", path] for path in options.himecat}
+    found = run(options.short, options.data, options.corpora, options.lines, others=others)
     show(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")

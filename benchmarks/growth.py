@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from end_to_end import COSTS, DATA, PEER, Pile, count_lines, fit_and_predict, measure, told
+from end_to_end import COSTS, DATA, PEER, Pile, count_lines, fit_and_predict, measure, output_of
 from end_to_end import task as end_to_end_task
 
 AT_MOST = 1.5
@@ -176,17 +177,17 @@ def run(short: bool = False, data: Path = DATA, sizes: Sizes | None = None) -> F
             rows = []
             for value in values:
                 pile = Pile(folder / f"{key}-{value:g}")
-                told(command(value))
+                output_of(command(value))
                 rows.append({key: value} | cost(pile, folder, sizes.rounds))
             return with_ratios(rows)
 
         def made_up(key: str, value: int, leaves: int, depth: int) -> list[str]:
             given = (folder / f"{key}-{value:g}", leaves, depth, sizes.documents, sizes.vocabulary)
-            return [__file__, "--make-up", *map(str, given)]
+            return [sys.executable, __file__, "--make-up", *map(str, given)]
 
         if sizes.warm_up:
             # What is not compiled yet would be counted as the cost of the smallest pile.
-            told(made_up("first", 0, 10, 2))
+            output_of(made_up("first", 0, 10, 2))
             fit_and_predict(Pile(folder / "first-0"), folder / "model", folder / "placed.jsonl")
         if sizes.shares:
             found["documents"] = series(

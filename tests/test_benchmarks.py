@@ -155,14 +155,14 @@ def test_repeated_documents_have_ids_of_their_own_and_no_labels(
 
 def test_what_a_command_writes_can_be_watched(load: Any) -> None:
     watch = load("end_to_end").MemoryByProgress(3)
-    cost = load("end_to_end").measure(["-c", "print(1); print(2); print(3)"], watch)
+    cost = load("end_to_end").measure([sys.executable, "-c", "print(1); print(2); print(3)"], watch)
     assert watch.done == 3
     assert all(value > 0 for value in cost.values())
 
 
 def test_a_command_that_fails_is_told_with_its_reason(load: Any) -> None:
     with pytest.raises(RuntimeError, match="no such reason"):
-        load("end_to_end").measure(["-c", "raise SystemExit('no such reason')"])
+        load("end_to_end").measure([sys.executable, "-c", "raise SystemExit('no such reason')"])
 
 
 def test_memory_is_noted_after_each_tenth(load: Any) -> None:
@@ -281,3 +281,35 @@ def test_a_higher_bound_places_fewer_documents_and_more_of_them_right(load: Any,
     assert right[1] >= 0.9
     assert right[1] >= right[0]
     assert leaf_right[1] >= leaf_right[0]
+
+
+def test_accuracy_is_a_comparison_with_other_rows(
+    load: Any, letters: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accuracy = load("accuracy")
+    assert [row.title for row in accuracy.rows(None, True)[2:4]] == [
+        "himecat, no metadata",
+        "himecat, metadata types trusted alike",
+    ]
+    for row in accuracy.rows("some/model", True):
+        row.make()
+    given = ["--data", str(letters.parent), "--corpora", letters.name, "--draws", "1"]
+    assert accuracy.main([*given, "--cache", str(tmp_path), "--json", str(tmp_path / "found.json")]) == 0
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert [run["system"] for run in found] == ["tfidf-svm", "himecat"]
+    assert "| TF-IDF + SVM |" in capsys.readouterr().out
+
+
+def test_versions_are_measured_beside_each_other(
+    load: Any, letters: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = tmp_path / "himecat"
+    command.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(BENCHMARKS.parent / 'src')!r})\n"
+        "from himecat.cli import main\nif __name__ == '__main__':\n    main()\n"
+    )
+    command.chmod(0o755)
+    given = ["--data", str(letters.parent), "--corpora", letters.name, "--draws", "1"]
+    assert load("accuracy").main([*given, "--himecat", str(command), str(command)]) == 0
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert first.split(" | ")[:7] == second.split(" | ")[:7]
