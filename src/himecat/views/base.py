@@ -142,7 +142,7 @@ class View(Protocol):
     def learn_and_see(
         self, batch: Batch, *, seed: int = 0, run: Run = run_serial
     ) -> tuple[Self, FloatArray | None]:
-        """As `learn` and then `see`; for a view that sees the documents it learned from in another way."""
+        """As `learn` and then `see`, of a view that smooths: it may leave each document out of its own rows."""
         learned = self.learn(batch, seed=seed, run=run)
         return learned, learned.see(batch)
 

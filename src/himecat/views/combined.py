@@ -178,15 +178,12 @@ def learn_views(
     batch = Batch(corpus)
     # Needed by several views, which learn at the same time.
     counts, _, _ = batch.counts, batch.frequencies, batch.idf
-    jobs: list[Any] = [
-        partial(view.learn_and_see, batch, seed=seed, run=run) for view in views if not view.smooths
-    ]
-    found = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
-    del found[1]
-    learned, centres, weights, parts = [], {}, {}, []
-    while found:
-        view, rows = found.pop(0)
-        learned.append(view)
+    jobs: list[Any] = [partial(view.learn, batch, seed=seed, run=run) for view in views if not view.smooths]
+    learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
+    del learned[1]
+    centres, weights, parts = {}, {}, []
+    for view in learned:
+        rows = view.see(batch)
         if rows is not None:
             rows = _checked(view, rows, len(batch))
             centres[view.name], weights[view.name] = rows.mean(axis=0), float(view.weight)
