@@ -20,7 +20,7 @@ from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.flat_classifier import FlatClassifier, TrainingSet
 from himecat.paper.kimcnn import Batch, KimCNN, KimNetwork, Pass, Weights
 from himecat.paper.logistic import MeanLogistic
-from himecat.paper.registry import classifier_class, register_classifier, restore_classifier
+from himecat.paper.registry import classifier_class, register_classifier
 from himecat.paper.synthesis import SyntheticDocuments, synthesize
 from himecat.paper.topdown import TopDownWalk, fit_top_down, training_set
 from oracles.kimcnn import filters_by_width, plain_copy
@@ -171,7 +171,7 @@ def test_a_flat_classifier_survives_its_state(flat: FlatClassifier) -> None:
     training, words = two_topics()
     flat.fit(training, words, seed=1)
     parameters, arrays = flat.state()
-    again = restore_classifier(flat.name, parameters, arrays)
+    again = classifier_class(flat.name).from_state(parameters, arrays)
     assert (
         again.predict_proba(training.documents, words).tobytes()
         == flat.predict_proba(training.documents, words).tobytes()
@@ -539,5 +539,5 @@ def test_a_classifier_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("himecat.paper.registry._registered", {})
     assert register_classifier(Fixed) is Fixed
     assert classifier_class("fixed") is Fixed
-    again = restore_classifier("fixed", {}, {"probabilities": np.array([0.5, 0.5])})
+    again = classifier_class("fixed").from_state({}, {"probabilities": np.array([0.5, 0.5])})
     assert isinstance(again, Fixed)

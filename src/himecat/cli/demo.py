@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from himecat.cli.place import prediction_lines
 from himecat.errors import OutputError
 from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
@@ -77,19 +77,8 @@ def _fill(
     truth = np.array([taxonomy.find(document["labels"]) for document in documents])
     test = np.array([label is None for label in labels])
     scores = score(taxonomy, truth[test], placed.nodes[test])
-    lines = [
-        json.dumps(
-            {
-                "id": document["id"],
-                "path": list(placed.path(row)),
-                "confidence": list(placed.confidences(row)),
-                "leaf": bool(placed.reached_leaf[row]),
-            },
-            ensure_ascii=False,
-        )
-        for row, document in enumerate(documents)
-    ]
-    write_atomic(target / "predictions.jsonl", "\n".join(lines) + "\n", what="The predictions")
+    lines = prediction_lines((document["id"] for document in documents), placed, {})
+    write_atomic(target / "predictions.jsonl", "".join(lines), what="The predictions")
     write_report(
         target / "report.html",
         taxonomy=taxonomy,

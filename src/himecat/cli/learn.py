@@ -46,10 +46,6 @@ def fit(
     from himecat.estimator import HiMeCat
     from himecat.runtime.progress import Progress
 
-    if keywords is not None:
-        arguments["keywords"] = keywords
-    if encoder is not None:
-        arguments["encoder"] = encoder
     progress = Progress(quiet=quiet)
     model = HiMeCat(
         taxonomy=taxonomy,
@@ -57,6 +53,8 @@ def fit(
         text=names(text),
         label_field=labels,
         id_field=id_field,
+        keywords=keywords,
+        encoder=encoder,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
         min_confidence=min_confidence or 0.0,

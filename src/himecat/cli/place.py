@@ -10,10 +10,9 @@ from himecat.cli import options as o
 from himecat.cli.options import counted, names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from himecat.classifier.assignments import Assignments
-    from himecat.input.builder import Origin
 
 
 def predict(
@@ -74,7 +73,7 @@ def predict(
     def run(stream: TextIO) -> tuple[int, int, int]:
         placed_documents = skipped = unknown = 0
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
-            stream.writelines(_predictions(origins, placed, ends))
+            stream.writelines(prediction_lines((origin.id for origin in origins), placed, ends))
             empty = corpus.tokens.lengths == 0
             unknown += sum(origins[row].usable for row in np.flatnonzero(empty).tolist())
             usable = sum(origin.usable for origin in origins)
@@ -103,13 +102,13 @@ def predict(
     progress.say(f"Placed {counted(count)}{left_out}{where}.")
 
 
-def _predictions(
-    origins: list[Origin], placed: Assignments, ends: dict[int, tuple[str, str, int]]
+def prediction_lines(
+    ids: Iterable[str], placed: Assignments, ends: dict[int, tuple[str, str, int]]
 ) -> Iterator[str]:
     """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
     written = json_module.JSONEncoder(ensure_ascii=False).encode
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
-    for row, ((name, _, _), node) in enumerate(zip(origins, nodes, strict=True)):
+    for row, (name, node) in enumerate(zip(ids, nodes, strict=True)):
         if node not in ends:
             leaf = written(placed.taxonomy.is_leaf(node))
             path = written(list(placed.path(row)))

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-
 from himecat.errors import UsageError
 from himecat.paper.flat_classifier import FlatClassifier
 
@@ -59,10 +53,3 @@ def classifier_class(name: str) -> type[FlatClassifier]:
                 "Another one is registered with himecat.paper.registry.register_classifier first."
             )
     return _registered[name]
-
-
-def restore_classifier(
-    name: str, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[np.generic]]
-) -> FlatClassifier:
-    """Rebuild a fitted classifier from what its `state` gave."""
-    return classifier_class(name).from_state(settings, arrays)

@@ -19,7 +19,7 @@ from himecat.errors import HimecatError, UsageError
 from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.flat_classifier import FlatClassifier, FloatArray, TrainingSet
-from himecat.paper.registry import restore_classifier
+from himecat.paper.registry import classifier_class
 from himecat.paper.synthesis import SyntheticDocuments
 from himecat.runtime.threads import run_parallel
 from himecat.views.base import View
@@ -187,7 +187,7 @@ class TopDownClassifier:
         taxonomy, classifiers = space.taxonomy, {}
         for one in settings["nodes"]:
             own = {key: arrays[f"{one['node']}/{key}"] for key in one["arrays"]}
-            classifiers[int(one["node"])] = restore_classifier(one["name"], one["settings"], own)
+            classifiers[int(one["node"])] = classifier_class(one["name"]).from_state(one["settings"], own)
         choosing = {node: len(taxonomy.children[node]) for node in taxonomy.inner}
         choosing = {node: count for node, count in choosing.items() if count > 1}
         if set(choosing) != set(classifiers):
