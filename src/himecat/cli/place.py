@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
@@ -47,6 +47,7 @@ def predict(
     Example: `himecat predict model papers.jsonl -o predictions.jsonl`
     """
     import sys
+    from contextlib import nullcontext
 
     import numpy as np
 
@@ -67,27 +68,18 @@ def predict(
         changes["min_confidence"] = min_confidence
     fitted.set_params(**changes)
     problems = Problems()
-
     ends: dict[int, tuple[str, str, int]] = {}
-
-    def run(stream: TextIO) -> tuple[int, int, int]:
-        placed_documents = skipped = unknown = 0
+    count = skipped = unknown = 0
+    to_stdout = str(output) == o.STDOUT
+    with nullcontext(sys.stdout) if to_stdout else atomic_file(output, what="The predictions") as stream:
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
             stream.writelines(prediction_lines((origin.id for origin in origins), placed, ends))
-            empty = corpus.tokens.lengths == 0
-            unknown += sum(origins[row].usable for row in np.flatnonzero(empty).tolist())
-            usable = sum(origin.usable for origin in origins)
-            placed_documents += usable
-            skipped += len(origins) - usable
+            usable = np.array([origin.usable for origin in origins])
+            count += int(usable.sum())
+            skipped += int((~usable).sum())
+            unknown += int((usable & (corpus.tokens.lengths == 0)).sum())
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
-        return placed_documents, skipped, unknown
-
-    if str(output) == o.STDOUT:
-        count, skipped, unknown = run(sys.stdout)
-    else:
-        with atomic_file(output, what="The predictions") as stream:
-            count, skipped, unknown = run(stream)
     for problem in problems:
         progress.say(f"{problem.severity if problem.severity != 'error' else 'skipped'}: {problem}")
     if problems.hidden("error"):
@@ -97,7 +89,7 @@ def predict(
             f"note: the model knows no word of {counted(unknown)}: what places them is their metadata, or how "
             "frequent the categories are."
         )
-    where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
+    where = "" if to_stdout else f"; the paths are in {output}"
     left_out = f", skipped {skipped:,}" if skipped else ""
     progress.say(f"Placed {counted(count)}{left_out}{where}.")
 
