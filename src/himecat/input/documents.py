@@ -16,8 +16,8 @@ from himecat.input.records import Record, Source, iter_records
 VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""
 
-BATCH_SIZE = 128
-"""Documents that are read and handed on together."""
+BATCH_SIZE = 64
+"""Documents that are read and handed on together; the garbage collector looks at those of larger batches in vain."""
 
 _BATCH_CHARACTERS = 1 << 20
 _SHOWN_FIELDS = 8
@@ -168,8 +168,12 @@ class _Reader:
                 self._problems.error(record.place, message)
             return Document(record.place, name, "", {}, None, False)
         label = found.get(fields.labels)
-        extra = {field: found.get(field) for field in fields.extra}
-        return Document(record.place, name, text, metadata, None if is_missing(label) else label, True, extra)
+        if label is not None and is_missing(label):
+            label = None
+        document = Document(record.place, name, text, metadata, label, True)
+        if not fields.extra:
+            return document
+        return document._replace(extra={field: found.get(field) for field in fields.extra})
 
     def finish(self) -> None:
         """Warn of metadata fields that no document had."""
