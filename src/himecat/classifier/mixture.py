@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -116,8 +116,7 @@ def gather_anchors(
     return Anchors(sums, mass, rows.astype(np.int64), allowed)
 
 
-@dataclass(frozen=True)
-class Mixture:
+class Mixture(NamedTuple):
     """Mean directions and log-prior of the leaves, and posterior and scores of the documents."""
 
     directions: FloatArray

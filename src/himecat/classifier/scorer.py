@@ -153,11 +153,13 @@ def fit_scorer(
         log_prior=log_prior,
     )
     groups = leaf_groups(taxonomy) if method.use_hierarchy else ()
-    known_prior = None if learn_prior else mixture.log_prior
-    posterior = mixture.posterior
+    directions, log_prior, posterior, scores = mixture
+    # Else the mixture would hold its posterior while self-training replaces it.
+    del mixture
+    known_prior = None if learn_prior else log_prior
     n = len(posterior)
     text_weights, feature_weights = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
-    scales = (_deviation(mixture.scores), 1.0, 1.0)
+    scales = (_deviation(scores), 1.0, 1.0)
     rng = np.random.default_rng(seed)
     folds = rng.integers(min(_FOLDS, max(1, n // 2)), size=n)
     folds[anchors.certain] = -1
@@ -180,7 +182,7 @@ def fit_scorer(
         # In place, because all of these are documents x leaves.
         by_text /= np.float32(scales[1])
         by_features /= np.float32(scales[2])
-        posterior = mixture.scores / np.float32(scales[0])
+        posterior = scores / np.float32(scales[0])
         posterior += by_text
         posterior += by_features
         del on_text, on_features, by_text, by_features
@@ -188,8 +190,8 @@ def fit_scorer(
         softmax_in_place(posterior)
         anchors.clamp(posterior)
     return Scorer(
-        mixture.directions,
-        mixture.log_prior,
+        directions,
+        log_prior,
         method.leaf_concentration,
         text_weights,
         feature_weights,
