@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.mixture import softmax
 from himecat.compare.protocol.worker import peak_mb
 from himecat.input.builder import load_corpus
 from himecat.input.corpus import Corpus, Ragged, Supervision
@@ -34,7 +35,7 @@ from himecat.input.documents import Fields
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Paper
 from himecat.paper.flat_classifier import TrainingSet
-from himecat.paper.kimcnn import Batches, KimCNN, KimNetwork, Weights, softmax
+from himecat.paper.kimcnn import Batches, KimCNN, KimNetwork, Weights
 from himecat.paper.pairs import relate
 from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize

@@ -583,8 +583,8 @@ def test_labels_that_mean_no_category(
         (["--set", "beta="], "beta must be a number, not ''."),
         (["--set", "beta=-1"], "beta must be at least 0, not -1."),
         (["--set", "beta=1.5"], "beta must be a whole number, not 1.5."),
-        (["--set", "bta=1"], "--set: there is no hyperparameter 'bta'; did you mean 'beta'?"),
-        (["--set", "x=1"], "--set: there is no hyperparameter 'x'; known are min_count, max_tokens"),
+        (["--set", "bta=1"], "The method 'paper' has no hyperparameter 'bta'; did you mean 'beta'?"),
+        (["--set", "x=1"], "The method 'paper' has no hyperparameter 'x'; known are min_count, max_tokens"),
         (["--set", "rate=NaN"], "rate must be above 0, not nan."),
         (["--set", "samples=Infinity"], "samples must be a whole number"),
         (["--set", "use_metadata=maybe"], "use_metadata must be True or False, not 'maybe'."),
@@ -592,9 +592,12 @@ def test_labels_that_mean_no_category(
         (["--set", "classifier=svm"], "There is no classifier 'svm'; known are"),
         (
             ["--method=default", "--set", "beta=3"],
-            "--set: space is a hyperparameter of the method 'paper', not of 'default': add --method paper, or",
+            "The method 'default' has no hyperparameter 'space'; it is one of the method 'paper' (--method paper).",
         ),
-        (["--set", "em_rounds=3"], "em_rounds is a hyperparameter of the method 'default', not of 'paper'"),
+        (
+            ["--set", "em_rounds=3"],
+            "hyperparameter 'em_rounds'; it is one of the method 'default' (--method default).",
+        ),
         (["--set", "min_count=1000"], "No word occurs 1000 times or more in the 24 documents"),
         (["--preset", "papr"], "There is no method 'papr'; known are default, paper."),
         (["--ignore-metadata", "authors"], "'authors', which is not among the metadata fields."),
@@ -613,7 +616,7 @@ def test_evaluate_checks_its_options_before_it_starts(
     for options, sentence in {
         ("--preset", "papr"): "There is no method 'papr'",
         ("--set", "topics=x"): "topics must be a number",
-        ("--set", "beta=3"): "add --method paper, or leave it out",
+        ("--set", "beta=3"): "it is one of the method 'paper' (--method paper).",
         ("--json", "no/where.json"): "cannot be written to no/where.json: the folder no does not exist",
     }.items():
         refuses(himecat, dataset.parent, ["evaluate", "dataset", "-q", *options], sentence)

@@ -799,7 +799,7 @@ def test_the_hyperparameters_of_the_method_are_parameters() -> None:
     assert repr(model) == "HiMeCat(method=Paper(beta=7), threads=1)"
     assert repr(clone(model)) == repr(model)
     with pytest.raises(
-        UsageError, match="The method 'default' has no hyperparameter 'beta'; the method 'paper' has"
+        UsageError, match="The method 'default' has no hyperparameter 'beta'; it is one of the method 'paper'"
     ):
         HiMeCat().set_params(method__beta=7)
     with pytest.raises(UsageError, match="em_rounds must be at least 0, not -1"):

@@ -49,7 +49,9 @@ def test_a_method_is_named_or_given() -> None:
 def test_given_values_replace_the_usual_ones() -> None:
     found = with_values(Paper(), {"beta": 100, "use_metadata": False, "filter_widths": [5, 2]})
     assert found == Paper(beta=100, use_metadata=False, filter_widths=(5, 2))
-    with pytest.raises(UsageError, match="'default' has no hyperparameter 'beta'; the method 'paper' has"):
+    with pytest.raises(
+        UsageError, match="'default' has no hyperparameter 'beta'; it is one of the method 'paper'"
+    ):
         with_values(Default(), {"beta": 100})
     with pytest.raises(UsageError, match="'paper' has no hyperparameter 'bta'; did you mean 'beta'"):
         with_values(Paper(), {"bta": 100})

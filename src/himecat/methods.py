@@ -312,13 +312,14 @@ def with_values(method: Method, values: Mapping[str, Any]) -> Method:
     >>> with_values(Default(), {"beta": 10})
     Traceback (most recent call last):
     ...
-    himecat.errors.UsageError: The method 'default' has no hyperparameter 'beta'; the method 'paper' has.
+    himecat.errors.UsageError: The method 'default' has no hyperparameter 'beta'; it is one of the method 'paper'
+    (--method paper).
     """
     known = hyperparameters(method)
     for name in values:
         if name not in known:
             raise UsageError(
-                f"The method {method.name!r} has no hyperparameter {name!r}; {_where(name, known)}."
+                f"The method {method.name!r} has no hyperparameter {name!r}; {_where(name, known)}"
             )
     return replace(method, **values)
 
@@ -327,6 +328,6 @@ def _where(name: str, known: tuple[str, ...]) -> str:
     """Where a name belongs that a method with the `known` ones does not have."""
     for kind in METHODS.values():
         if name in hyperparameters(kind):
-            return f"the method {kind.name!r} has"
+            return f"it is one of the method {kind.name!r} (--method {kind.name})."
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from himecat.errors import UsageError
-
-if TYPE_CHECKING:
-    from himecat.methods import Default, Paper
 
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
 INPUT, METHOD, RUNS, OUTPUT = "Input", "Method", "Runs", "Output"
@@ -182,39 +178,25 @@ def method_arguments(
     """
     from himecat.methods import resolve_method, with_values
 
-    chosen = resolve_method(method)
     given: dict[str, Any] = {}
     if no_hierarchy:
         given["use_hierarchy"] = False
     if no_metadata:
         given["use_metadata"] = False
     for setting in settings or []:
-        name, value = _setting(setting, chosen)
+        name, value = _setting(setting)
         given[name] = value
-    found: dict[str, Any] = {"method": with_values(chosen, given)}
+    found: dict[str, Any] = {"method": with_values(resolve_method(method), given)}
     if ignore_metadata:
         found["ignore_metadata"] = names(ignore_metadata)
     return found
 
 
-def _setting(written: str, method: Default | Paper) -> tuple[str, Any]:
-    from himecat.methods import METHODS, hyperparameters
-
+def _setting(written: str) -> tuple[str, Any]:
     name, equals, value = written.partition("=")
     name = name.strip().replace("-", "_")
     if not equals:
         raise UsageError(f"--set takes NAME=VALUE, e.g. --set em_rounds=3, not {written!r}.")
-    known = hyperparameters(method)
-    if name not in known:
-        for other in METHODS:
-            if name in hyperparameters(METHODS[other]):
-                raise UsageError(
-                    f"--set: {name} is a hyperparameter of the method {other!r}, not of {method.name!r}: add "
-                    f"--method {other}, or leave it out."
-                )
-        close = difflib.get_close_matches(name, known, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
-        raise UsageError(f"--set: there is no hyperparameter {name!r}; {meant}")
     plain = parse_value(value.strip())
     return name, [plain] if name == "filter_widths" and not isinstance(plain, list) else plain
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.mixture import softmax
 from himecat.errors import UsageError
 from himecat.input.corpus import IntArray, OffsetArray, Ragged
 from himecat.kernels import kimcnn as _kernels
@@ -53,19 +54,6 @@ class Pass:
 def _glorot(rng: np.random.Generator, fan_in: int, fan_out: int, shape: tuple[int, ...]) -> FloatArray:
     limit = np.sqrt(6.0 / (fan_in + fan_out))
     return rng.uniform(-limit, limit, shape).astype(np.float32)
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """Probabilities from scores, row by row.
-
-    Examples
-    --------
-    >>> softmax(np.array([[1.0, 1.0]], dtype=np.float32)).tolist()
-    [[0.5, 0.5]]
-    """
-    odds: FloatArray = np.exp(scores - scores.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    return odds
 
 
 class Weights:

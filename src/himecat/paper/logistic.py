@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.mixture import softmax
 from himecat.input.corpus import Ragged
 from himecat.paper.flat_classifier import FloatArray, TrainingSet
 
@@ -86,8 +87,7 @@ class MeanLogistic:
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""
         scores = mean_vectors(documents, words) @ self.weights + self.bias
-        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-        found = np.asarray(odds / odds.sum(axis=1, keepdims=True), dtype=np.float32)
+        found = softmax(scores)
         found[documents.lengths == 0] = 1.0 / len(self.bias)
         return found
 

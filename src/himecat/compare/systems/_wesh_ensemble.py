@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.mixture import softmax
 from himecat.compare.systems.system import Task, check_parameters, parameter
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.kernels import kimcnn as _kernels
-from himecat.paper.kimcnn import Batch, KimNetwork, Weights, softmax
+from himecat.paper.kimcnn import Batch, KimNetwork, Weights
 from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
