@@ -1,4 +1,4 @@
-"""Where every document was placed, and how surely."""
+"""Where every document was placed, with a probability for each level."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> Fl
     >>> node_probabilities(tree, np.array([[0.75, 0.25]], dtype=np.float32)).tolist()
     [[1.0, 1.0, 0.75, 0.25]]
     """
-    # A node after the other lies together in memory, because whole nodes are added up.
+    # Nodes by documents: whole nodes are added up, so each lies together in memory.
     found = np.zeros((len(taxonomy), len(leaf_probabilities)), dtype=np.float64)
     found[list(taxonomy.leaves)] = leaf_probabilities.T
-    # Children stand behind their parents, so one sweep from the end gathers whole subtrees.
+    # Children come after their parents, so one sweep from the end adds up whole subtrees.
     for node in range(len(taxonomy) - 1, 0, -1):
         found[taxonomy.parents[node]] += found[node]
     return np.minimum(found, 1.0, out=found).astype(np.float32).T
 
 
 def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float = 0.0) -> Assignments:
-    """Choose the most probable leaf, or the deepest node that is sure enough.
+    """Choose the most probable leaf, or the deepest node that is probable enough.
 
     Where the most probable leaf is less probable than `min_confidence`, the document goes to the deepest node
     that is not, the most probable one of several; where no node is, it stays at the root.
@@ -103,13 +103,13 @@ def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: f
     n_documents = len(leaf_probabilities)
     ends = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
     nodes_at = node_probabilities(taxonomy, leaf_probabilities)
-    unsure = np.flatnonzero(leaf_probabilities.max(axis=1, initial=0.0) < min_confidence)
-    if len(unsure):
-        found = nodes_at[unsure]
-        # Depth counts before probability, and the root is always sure.
+    below = np.flatnonzero(leaf_probabilities.max(axis=1, initial=0.0) < min_confidence)
+    if len(below):
+        found = nodes_at[below]
+        # Depth counts before probability, and the root is always probable enough.
         rank = np.where(found >= min_confidence, np.asarray(taxonomy.depths) + found / 2, -1.0)
         rank[:, 0] = 0.0
-        ends[unsure] = rank.argmax(axis=1)
+        ends[below] = rank.argmax(axis=1)
     lineages = np.full((len(taxonomy), taxonomy.depth), -1, dtype=np.int64)
     for node in range(len(taxonomy)):
         lineages[node, : taxonomy.depths[node]] = taxonomy.lineages[node]

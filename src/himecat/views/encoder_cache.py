@@ -1,4 +1,4 @@
-"""Vectors of texts are computed once: those that are known come from files beside the corpus."""
+"""A cache of text vectors beside the corpus, and the column reader that fills it."""
 
 from __future__ import annotations
 

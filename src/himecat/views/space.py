@@ -110,8 +110,8 @@ class JointSpace:
     def fold_in(self, corpus: Corpus) -> FloatArray:
         """Vectors for documents encoded with this space's vocabularies, seen in training or not.
 
-        Under the generative story the most likely place of a document given its words and metadata values is
-        the direction of the sum of their vectors. A document with nothing known gets the zero vector.
+        In the generative model the maximum likelihood direction of a document given its words and metadata values
+        is that of the sum of their vectors. A document with nothing known gets the zero vector.
         """
         total = corpus.tokens.sums_of(self.words)
         for kind, vectors in self.metadata.items():

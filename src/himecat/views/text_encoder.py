@@ -276,17 +276,17 @@ def _quiet_loading() -> Iterator[None]:
     bars = importlib.import_module("transformers.utils.logging")
     had_bars = bars.is_progress_bar_enabled()
     bars.disable_progress_bar()
-    speakers = [
+    loggers = [
         logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")
     ]
-    levels = [speaker.level for speaker in speakers]
-    for speaker in speakers:
-        speaker.setLevel(logging.ERROR)
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        for speaker, level in zip(speakers, levels, strict=True):
-            speaker.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
         if had_bars:
             bars.enable_progress_bar()
 
