@@ -99,3 +99,16 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_pinned() -> None:
         "himecat"
     }
     assert wanted <= names(pins)
+
+
+def test_the_default_method_never_passes_through_the_published_one(tmp_path: Path) -> None:
+    printed = without_pytorch(
+        f"""
+        from himecat import HiMeCat
+        documents = ["a late goal", "goal in the match", "the new law", "a law was passed"] * 3
+        HiMeCat().fit(documents, ["sport", None, "politics", None] * 3).save({str(tmp_path / "model")!r})
+        HiMeCat.load({str(tmp_path / "model")!r}).explain(documents=["goal", "law"])
+        print([name for name in sys.modules if name.startswith(("himecat.paper", "sklearn", "pandas"))])
+        """
+    )
+    assert printed.splitlines() == ["[]"]
