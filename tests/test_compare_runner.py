@@ -341,7 +341,7 @@ class TestKeptRuns:
             patch.setattr(runner, "_run_here", changing)
             (run,) = run_systems(once, [Choice("first", file=own)], progress=lines)
         assert run.leaf
-        assert lines.said[-1].endswith("(not kept: the code or the data were changed meanwhile)")
+        assert lines.said[-1].endswith("(not cached: the code or the data were changed meanwhile)")
         assert not (tmp_path / "kept").exists()
 
     def test_a_place_that_cannot_be_written_is_told_once(
@@ -351,7 +351,7 @@ class TestKeptRuns:
         lines = Lines()
         nowhere = Conditions(letters, draws=2, cache=tmp_path / "file" / "kept")
         assert len(run_systems(nowhere, [Choice("first", file=own)], progress=lines)) == 2
-        assert sum("results are not kept" in line for line in lines.said) == 1
+        assert sum("results are not cached" in line for line in lines.said) == 1
 
     def test_an_interrupted_comparison_goes_on_where_it_was(
         self, conditions: Conditions, own: str, monkeypatch: pytest.MonkeyPatch

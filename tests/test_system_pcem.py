@@ -174,9 +174,9 @@ def test_small_and_odd_trees_and_documents_without_words() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"smoothing": 0.0}, "smoothing must be a number above 0; found 0.0"),
+        ({"smoothing": 0.0}, "smoothing must be a number above 0, not 0.0"),
         ({"level_weight": -1.0}, "level_weight must be a number above 0"),
-        ({"rounds": -1}, "rounds and tolerance must not be below 0"),
+        ({"rounds": -1}, "rounds must be at least 0, not -1"),
     ],
 )
 def test_parameters_that_make_no_sense_are_told(given: dict[str, Any], sentence: str) -> None:

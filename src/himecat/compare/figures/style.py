@@ -13,10 +13,9 @@ from typing import Any
 from himecat.errors import UsageError
 from himecat.runtime.files import write_atomic
 
-# The palette of Okabe and Ito, told apart with any kind of colour vision; without its yellow, which is hard to
-# see on white.
+# The palette of Okabe and Ito, for any kind of colour vision; without its yellow, which is hard to see on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
-# Shapes tell apart what colour does not.
+# Shapes distinguish what colour does not.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 INK, SOFT, LINE, SHADE = "#1b2126", "#5a646d", "#dde2e6", "#e8f1f7"
@@ -98,7 +97,7 @@ def save(figure: Any, path: str | os.PathLike[str]) -> None:
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
-    """The suffix of a figure's file, told before any work is done where it is none we write.
+    """The suffix of a figure's file; an error before any work is done where it is none we write.
 
     Examples
     --------

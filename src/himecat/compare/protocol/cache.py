@@ -105,7 +105,7 @@ class RunCache:
         except OSError as error:
             self._writable = False
             said = str(error) if isinstance(error, OutputError) else f"{path.parent}: {error.strerror}."
-            self._warn(f"results are not kept for the next time. {said}")
+            self._warn(f"results are not cached. {said}")
 
     def _path(self, key: Mapping[str, Any], run: Run) -> Path | None:
         if self.folder is None:

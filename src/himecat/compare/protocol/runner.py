@@ -185,7 +185,7 @@ def run_systems(
                 if cache.folder is not None and _unchanged(jobs[number], conditions):
                     cache.add(jobs[number].key, found)
                 elif cache.folder is not None:
-                    note = " (not kept: the code or the data were changed meanwhile)"
+                    note = " (not cached: the code or the data were changed meanwhile)"
                 done(number, found, note)
             elif stop_on_failure:
                 raise found
@@ -206,13 +206,13 @@ def failures(runs: Sequence[Run]) -> list[str]:
     ['A failed in 2 runs (draws 0, 1): No memory.']
     """
     several = len({run.dataset for run in runs}) > 1
-    alike: dict[tuple[str, str], list[Run]] = {}
+    groups: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         if run.failure:
             title = f"{run.dataset}: {_name(run)}" if several else _name(run)
-            alike.setdefault((title, run.failure), []).append(run)
+            groups.setdefault((title, run.failure), []).append(run)
     sentences = []
-    for (title, reason), failed in alike.items():
+    for (title, reason), failed in groups.items():
         numbers = sorted({run.draw for run in failed})
         draws = f"draw{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
         sentences.append(f"{title} failed in {len(failed)} run{'s' * (len(failed) > 1)} ({draws}): {reason}")
@@ -343,7 +343,7 @@ def _encode_here(conditions: Conditions, choice: Choice, numbers: Sequence[int])
 
 
 def _name(run: Run) -> str:
-    """The title with the parameters that tell rows of one title apart."""
+    """The title with the parameters, which distinguish rows of one title."""
     given = ", ".join(f"{name}={value}" for name, value in run.parameters.items())
     return f"{run.title} ({given})" if given else run.title
 

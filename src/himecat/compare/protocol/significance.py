@@ -12,7 +12,7 @@ import numpy as np
 from himecat.compare.protocol.run import Run
 from himecat.errors import UsageError
 
-# Differences that vary less than this, in F1, vary by rounding only.
+# Differences in F1 that vary less than this vary by rounding only.
 _ROUNDING = 1e-12
 
 
@@ -27,8 +27,8 @@ class PairedTest:
     difference : float
         Mean of the other system minus ours; NaN without pairs.
     t_test, wilcoxon : float
-        p-value of the paired two-tailed t-test and of the Wilcoxon signed-rank test; NaN where the pairs cannot
-        tell. With five pairs the second is never below .0625.
+        p-value of the paired two-tailed t-test and of the Wilcoxon signed-rank test; NaN where the pairs do
+        not determine it. With five pairs the second is never below .0625.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def paired_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
     differences = np.asarray(theirs, dtype=np.float64) - np.asarray(ours, dtype=np.float64)
     if not len(differences):
         return PairedTest(0, math.nan, math.nan, math.nan)
-    # What rounding leaves of equal scores must not be ranked.
+    # Equal scores up to rounding must not be ranked.
     differences[np.abs(differences) <= _ROUNDING] = 0.0
     mean = float(differences.mean())
     if len(differences) < 2 or float(np.ptp(differences)) <= _ROUNDING:
@@ -107,9 +107,9 @@ def paired_test(ours: Sequence[float], theirs: Sequence[float]) -> PairedTest:
 def compare_runs(ours: Sequence[Run], theirs: Sequence[Run], part: str, average: str) -> PairedTest:
     """Compare the runs of two systems on one dataset, paired by draw and seed; failed runs have no pair.
 
-    Runs of one draw see the same labelled documents and are alike: what they give with several seeds is one pair,
-    their means, or repeating them would make any difference significant. With a single draw the seeds are the
-    pairs, and a difference is one on this draw.
+    Runs of one draw share the labelled documents and are not independent: several seeds count as one pair of means,
+    or repeating them would make any difference significant. With a single draw the seeds are the pairs, and a
+    difference is one on this draw.
 
     Parameters
     ----------

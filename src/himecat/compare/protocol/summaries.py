@@ -1,4 +1,4 @@
-"""Runs put together: all runs of one system with the same parameters on one dataset."""
+"""Summaries: all runs of one system with the same parameters on one dataset."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Summary:
 def summarise_runs(runs: Sequence[Run]) -> dict[str, list[Summary]]:
     """The rows of each dataset, all in the order in which they first come up.
 
-    Rows are called by the system's title; where several rows have the same, with what tells them apart: the
+    A row is named by the system's title; where several rows share it, also by what distinguishes them: the
     system's name, the parameters, or both.
 
     Examples
@@ -106,10 +106,10 @@ def summarise_runs(runs: Sequence[Run]) -> dict[str, list[Summary]]:
     found: dict[str, list[Summary]] = {}
     for group in groups.values():
         first = group[0]
-        apart = [first.system] if systems[first.dataset, first.title] > 1 else []
+        more = [first.system] if systems[first.dataset, first.title] > 1 else []
         if rows[first.dataset, first.title, first.system] > 1 and first.parameters:
-            apart.append(parameters_text(first.parameters))
-        name = f"{first.title} ({', '.join(apart)})" if apart else first.title
+            more.append(parameters_text(first.parameters))
+        name = f"{first.title} ({', '.join(more)})" if more else first.title
         scored = tuple(run for run in group if not run.failure)
         failed = tuple(run for run in group if run.failure)
         found.setdefault(first.dataset, []).append(Summary(name, scored, failed))

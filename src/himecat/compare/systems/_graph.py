@@ -90,7 +90,7 @@ class Graph:
 
 
 def build_graph(corpus: Corpus, taxonomy: Taxonomy, supervision: Supervision) -> Graph:
-    """Lay out the graph of a corpus, its tree and its labelled documents.
+    """The graph of a corpus, its tree and its labelled documents.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from himecat.runtime.threads import run_parallel
 FloatArray = npt.NDArray[np.float32]
 WordIds = npt.NDArray[np.int64]
 
-# A class does not grow beyond this many words: where classes are few and far apart, they would take up the vocabulary.
+# The most words of a class: few classes that are far apart would otherwise take up the vocabulary.
 _MOST_WORDS = 200
 
 

@@ -23,7 +23,7 @@ _FEWER = 2.0
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Knows the common words by name; all others are one unknown word, and drawn evenly when it comes.
+    """A language model of the common words; all others are one unknown word, which is replaced by a random one.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def learn_language(
     seed: int = 0,
     advance: Callable[[int], None] | None = None,
 ) -> LanguageModel:
-    """Train a language model on frozen word vectors to tell the next word of the documents.
+    """Train a language model on frozen word vectors to predict the next word of the documents.
 
     Parameters
     ----------
@@ -93,15 +93,15 @@ def learn_language(
     vectors : array
         Vectors of the words.
     common_words : int
-        The most frequent words, which the model knows by name.
+        Size of the vocabulary: the most frequent words.
     tokens : int
         Words to read in training, over and over in a small corpus; 0 leaves the model untrained.
     sentence : int
         Documents are cut into pieces of this many words.
     seed : int
-        Where randomness starts from.
+        Seed of all randomness.
     advance : callable, optional
-        Told of words read.
+        Called with the number of words read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Keywords of the leaves, and the directions of the word space that stand for a category."""
+"""Keywords of the leaves, and the von Mises-Fisher mixture of a category's keywords."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy.typing as npt
 from himecat.input.corpus import Ragged
 from himecat.paper.vmf import estimate_concentration, sample_vmf
 
-# A word in more than this share of the labelled documents says little about any of them.
+# Words in more than this share of the labelled documents are not specific enough.
 _COMMON_SHARE = 0.2
-# One keyword alone would have no spread at all, and few have too little.
+# A single keyword has no variance, and few have too little.
 _CONCENTRATIONS = (1.0, 1000.0)
 _EM_STEPS = 20
 
@@ -135,9 +135,9 @@ def _maximise(points: npt.NDArray[np.float64], belongs: npt.NDArray[np.float64])
     totals = belongs.sum(axis=1)
     means = belongs @ points / totals[:, None]
     lengths = np.linalg.norm(means, axis=1)
-    # The estimate reads nothing of the points but their mean, so that a weighted mean can stand for them.
+    # The estimate depends on the mean of the points alone, so a weighted mean will do.
     concentrations = [estimate_concentration(mean[None]) for mean in means]
-    # Keywords that cancel out point nowhere; the first of them then stands for all.
+    # Keywords that cancel out have no direction: the first of them is taken.
     means[lengths < 1e-9] = points[0]
     return Topic(
         means / np.linalg.norm(means, axis=1, keepdims=True),

@@ -81,7 +81,7 @@ def seeded(seed: int, threads: int) -> Iterator[None]:
     import torch
 
     before = torch.get_num_threads()
-    # Without a list of devices every graphics card would be woken up to keep its state.
+    # Without a list of devices the state of every GPU would be saved, which initialises it.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         torch.set_num_threads(threads)
@@ -158,8 +158,8 @@ class Transformer:
     def tokens(self, texts: Sequence[str], max_tokens: int) -> TokenRows:
         """The token numbers of each text, cut in the middle where they are more than `max_tokens`.
 
-        Three quarters are kept from the start and one from the end: what a text is about stands at its start,
-        and its metadata at its end.
+        Three quarters are from the start and one from the end: a text begins with its subject and ends with its
+        metadata.
         """
         limit = min(max_tokens, self.model.max_seq_length or max_tokens)
         # A text without a token would leave nothing to pool in models that add none of their own.

@@ -23,7 +23,7 @@ Rows = npt.NDArray[np.int64]
 _WIDTHS, _MAPS, _HIDDEN = (2, 3, 4, 5), 20, 20
 BATCH = 256
 _PREDICT_BATCH = 4096
-# A document with less of its target below a node teaches that node nothing worth the time.
+# Documents with less of their target below a node are left out of its training.
 _LEAST_MASS = 1e-3
 
 
@@ -55,9 +55,9 @@ class WeSHClassSettings:
     delta : float
         Self-training ends when the labels of less than so many per cent of the documents change.
     block : bool
-        Whether documents are kept at an inner node where no child stands out.
+        Whether documents stay at an inner node where no child is clearly the most probable.
     gamma : float
-        The normalised entropy over the children above which none does.
+        The normalised entropy over the children above which none is.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class WeSHClassSettings:
 
 
 def batch_of(documents: Ragged, rows: Rows, vectors: FloatArray) -> Batch:
-    """Lay out the documents of some rows for a network.
+    """The documents of some rows as a batch for a network.
 
     Examples
     --------
@@ -153,11 +153,11 @@ class LocalClassifier:
         self._velocity += self._gradient.vector
         self.network.weights.vector -= rate * self._velocity
 
-    def forget_momentum(self) -> None:
-        """Begin again without momentum."""
+    def reset_momentum(self) -> None:
+        """Start anew without momentum."""
         self._velocity[:] = 0.0
 
-    def know_nothing(self) -> None:
+    def reset_output(self) -> None:
         """Give equal scores to all children."""
         self.network.weights.output[:] = 0.0
         self.network.weights.output_bias[:] = 0.0
@@ -241,10 +241,10 @@ class Ensemble:
             mass[:, self.taxonomy.parents[node]] += mass[:, node]
         for node, classifier in self.local.items():
             if self.taxonomy.depths[node] <= level:
-                concerned = np.flatnonzero(mass[:, node] > _LEAST_MASS)
-                if len(concerned):
-                    batch = batch_of(documents, rows[concerned], self.vectors)
-                    wanted = mass[concerned][:, list(self.taxonomy.children[node])]
+                relevant = np.flatnonzero(mass[:, node] > _LEAST_MASS)
+                if len(relevant):
+                    batch = batch_of(documents, rows[relevant], self.vectors)
+                    wanted = mass[relevant][:, list(self.taxonomy.children[node])]
                     classifier.learn(batch, wanted, rate, momentum, of=len(rows))
 
 
@@ -345,7 +345,7 @@ def _train(
 ) -> None:
     rng = np.random.default_rng([seed, 1])
     if not len(texts):
-        classifier.know_nothing()
+        classifier.reset_output()
     for _ in range(settings.epochs):
         order = rng.permutation(len(texts))
         for start in range(0, len(order), BATCH):
@@ -355,4 +355,4 @@ def _train(
             batch = batch_of(texts, rows, vectors)
             classifier.learn(batch, targets[rows], settings.rate, settings.momentum)
         advance(1)
-    classifier.forget_momentum()
+    classifier.reset_momentum()

@@ -18,7 +18,7 @@ Rows = npt.NDArray[np.int64]
 def sharpened(found: FloatArray) -> FloatArray:
     """Targets from probabilities: their squares, each class divided by its total, and rows made to sum to 1.
 
-    Sure choices become surer, and large classes do not swallow the small ones.
+    Confident predictions gain weight, and large classes do not absorb the small ones.
 
     Examples
     --------
@@ -30,8 +30,8 @@ def sharpened(found: FloatArray) -> FloatArray:
     return np.asarray(weights / totals, dtype=np.float32)
 
 
-def undecided(taxonomy: Taxonomy, found: FloatArray, node: int) -> npt.NDArray[np.float64]:
-    """How evenly every document's probability is spread over the children of a node: 0 for one of them, 1 for all.
+def normalised_entropy(taxonomy: Taxonomy, found: FloatArray, node: int) -> npt.NDArray[np.float64]:
+    """Entropy of every document's probabilities over the children of a node: 0 for one child, 1 for all alike.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def undecided(taxonomy: Taxonomy, found: FloatArray, node: int) -> npt.NDArray[n
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> undecided(tree, np.array([[1, 0.5, 0.5], [1, 1, 0]], dtype=np.float32), 0).tolist()
+    >>> normalised_entropy(tree, np.array([[1, 0.5, 0.5], [1, 1, 0]], dtype=np.float32), 0).tolist()
     [1.0, 0.0]
     """
     children = list(taxonomy.children[node])
@@ -54,7 +54,7 @@ def undecided(taxonomy: Taxonomy, found: FloatArray, node: int) -> npt.NDArray[n
 
 
 def blocked(taxonomy: Taxonomy, found: FloatArray, classes: list[int], level: int, gamma: float) -> Rows:
-    """Where each document is blocked: an inner node, or 0 for a document that goes on.
+    """Where each document is blocked: an inner node, or 0 for a document that is not.
 
     The choice among the siblings of its best class must not be too even. Nothing is blocked at the root.
 
@@ -73,14 +73,14 @@ def blocked(taxonomy: Taxonomy, found: FloatArray, classes: list[int], level: in
         # Leaves further up were decided on in an earlier level.
         if taxonomy.depths[parent] == level:
             here = np.flatnonzero(parents == parent)
-            stops[here[undecided(taxonomy, found[here], parent) > gamma]] = parent
+            stops[here[normalised_entropy(taxonomy, found[here], parent) > gamma]] = parent
     return stops
 
 
 # Matrix products on several threads would add up in another order than on one.
 @one_blas_thread()
 def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSHClassSettings) -> Rows:
-    """Train the ensemble on what it is sure of, from the first level down.
+    """Train the ensemble on its own confident predictions, from the first level down.
 
     In every round the documents are classified, the targets of the level made from the result, and some batches
     trained on; labelled documents keep their label as target. Documents that are blocked are left out, and those
@@ -104,17 +104,17 @@ def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSH
     order = np.random.default_rng([task.seed, 2]).permutation(np.flatnonzero(documents.lengths > 0))
     for level in range(task.taxonomy.depth):
         title = f"Self-training on level {level + 1}"
-        going_on = order[stops[order] == 0]
+        active = order[stops[order] == 0]
         with task.progress.stage(title, total=settings.rounds) as stage:
-            training = _LevelTraining(task, ensemble, documents, going_on, level, settings)
-            for _ in range(settings.rounds if ensemble.local and len(going_on) else 0):
+            training = _LevelTraining(task, ensemble, documents, active, level, settings)
+            for _ in range(settings.rounds if ensemble.local and len(active) else 0):
                 if not training.round():
                     break
                 stage.advance()
-            if settings.block and len(going_on):
-                stops[going_on] = training.stops(training.probabilities())
+            if settings.block and len(active):
+                stops[active] = training.stops(training.probabilities())
         for classifier in ensemble.local.values():
-            classifier.forget_momentum()
+            classifier.reset_momentum()
     return stops
 
 

@@ -199,7 +199,7 @@ class StarNetwork:
 def star_network(
     corpus: Corpus, taxonomy: Taxonomy, keywords: Mapping[int, npt.NDArray[np.int64]]
 ) -> StarNetwork:
-    """Lay out the network of a corpus: stars of the documents, of each metadata type and of the labels.
+    """The network of a corpus: stars of the documents, of each metadata type and of the labels.
 
     Labels are linked to their own keywords and to those of all leaves below them.
 

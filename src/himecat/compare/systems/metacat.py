@@ -223,7 +223,7 @@ def generative_network(
     *,
     local: Collection[str],
 ) -> GenerativeNetwork:
-    """Lay out the network of a corpus.
+    """The generative process of a corpus as a network.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Metapath2vec(WeSHClassSettings, System):
     walks_per_node, walk_length : int
         Walks from every node that a meta-path can start from, and nodes on each.
     window, negatives : int
-        How far apart on a walk two nodes are paired, at most, and how many others stand against each pair.
+        Largest distance on a walk of two nodes that are paired, and negatives per pair.
     walk_rate : float
         First step size of skip-gram on the walks; it falls linearly.
 
@@ -127,8 +127,7 @@ class Walks:
 def pairs_on(walks: NodeIds, window: int, rng: np.random.Generator) -> tuple[NodeIds, NodeIds]:
     """Nodes of walks, each with the nodes around it.
 
-    As in word2vec, how far this goes is drawn for every node, from 1 to `window`, so that near nodes are paired
-    more often than far ones.
+    As in word2vec, the window of every node is drawn from 1 to `window`, so that near nodes are paired more often.
 
     Examples
     --------
@@ -164,7 +163,7 @@ def node_vectors(
     visits = walks.visits()
     if not visits.any():
         return np.zeros((n_nodes, dimension), dtype=np.float32)
-    # The vectors of the nodes, then those that they have as neighbours of others: skip-gram keeps the two apart.
+    # The vectors of the nodes, then their context vectors, as in skip-gram.
     vectors = np.zeros((2 * n_nodes, -(-dimension // _LANE) * _LANE), dtype=np.float32)
     begin = np.random.default_rng([seed, _START]).random((n_nodes, dimension), dtype=np.float32)
     vectors[:n_nodes, :dimension] = (begin - 0.5) / dimension
@@ -178,10 +177,10 @@ def node_vectors(
         for some in walks:
             nodes, others = pairs_on(some, settings.window, rng)
             rates = [settings.walk_rate * (1.0 - now / len(walks)) for now in (done, done + len(some))]
-            dice = rng.integers(2**63, dtype=np.uint64)
+            kernel_seed = rng.integers(2**63, dtype=np.uint64)
             train_edges(
                 vectors, nodes, others + np.int32(n_nodes), np.zeros(len(nodes), dtype=np.int8), table, room,
-                settings.negatives, rates[0], rates[1], dice,
+                settings.negatives, rates[0], rates[1], kernel_seed,
             )  # fmt: skip
             done += len(some)
             stage.advance(len(some))
@@ -196,7 +195,7 @@ def _walk(starts: NodeIds, neighbours: Ragged, length: int, rng: np.random.Gener
     here = starts
     for step in range(length):
         walks[:, step] = here
-        # Every edge goes both ways, so no walk comes to an end.
+        # Edges are undirected, so no walk ends early.
         chosen = offsets[here] + (rng.random(len(here)) * lengths[here]).astype(np.int64)
         here = neighbours.values[chosen]
     return walks

@@ -59,7 +59,7 @@ class Pcem(System):
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
         labelled = task.supervision
-        # A leaf nothing is known of would keep a flat distribution and draw in whatever fits no other.
+        # A leaf without labels would have a flat distribution and attract whatever fits no other.
         leaves = np.unique(task.leaf_nodes)
         known = path_scores(task.taxonomy, labelled.nodes, leaves, self.level_weight)
         counts = word_counts(task.corpus, labelled)
@@ -86,10 +86,10 @@ class Pcem(System):
 def path_scores(
     taxonomy: Taxonomy, nodes: npt.NDArray[np.int64], leaves: npt.NDArray[np.int64], level_weight: float = 1.0
 ) -> FloatArray:
-    """How much a label speaks for the path to each leaf: the summed weight of the levels they have in common.
+    """Score of each label for the path to each leaf: the summed weight of the levels they share.
 
-    A leaf above the deepest level stands for itself on all levels below it, so that its own path scores as
-    high as that of a deep leaf.
+    A leaf above the deepest level is repeated on all levels below it, so that its own path scores as high as
+    that of a deep leaf.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def learn_paths(
     [0.0, 1.03]
     """
     known_paths, known_words = scores.sum(axis=0), (labelled.T @ scores).T
-    # The labelled documents' share of the likelihood is that of the paths their labels speak for most.
+    # Labelled documents enter the likelihood with the paths that their labels score highest.
     own = np.where(scores == scores.max(axis=1, keepdims=True), 0.0, -np.inf)
     model = PathModel.from_counts(known_paths, known_words, smoothing)
     before = -np.inf

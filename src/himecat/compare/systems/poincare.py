@@ -34,7 +34,7 @@ class Poincare(WeSHClassSettings, System):
     passes, burn_in : int
         Passes over the edges, and how many of them, the first ones, take smaller steps.
     negatives : int
-        Nodes without an edge that stand against each edge.
+        Negatives per edge: nodes without an edge to its source.
     edge_rate : float
         Step size for an edge.
     most_steps : int
@@ -100,9 +100,9 @@ def points_of_nodes(
             loss = 0.0
             for start in range(0, len(order), _AT_ONCE):
                 some = order[start : start + _AT_ONCE]
-                dice = rng.integers(2**63, dtype=np.uint64)
+                kernel_seed = rng.integers(2**63, dtype=np.uint64)
                 loss += move_edges(
-                    points, sources, targets, some, linked.values, linked.offsets, settings.negatives, rate, dice
+                    points, sources, targets, some, linked.values, linked.offsets, settings.negatives, rate, kernel_seed
                 )  # fmt: skip
                 stage.advance(len(some))
             if len(order):

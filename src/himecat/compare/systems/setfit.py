@@ -63,15 +63,15 @@ class SetFit(FineTuned):
     def _fine_tune(self, task: Task, transformer: Transformer, rows: TokenRows) -> None:
         import torch
 
-        left, right, alike = draw_pairs(task.leaf_nodes, self.pairs, np.random.default_rng(task.seed))
-        batches = in_batches(np.arange(len(alike)), self.batch_size)[: self.max_steps]
+        left, right, same = draw_pairs(task.leaf_nodes, self.pairs, np.random.default_rng(task.seed))
+        batches = in_batches(np.arange(len(same)), self.batch_size)[: self.max_steps]
         numbers = task.leaf_rows
 
         def loss(batch: IntArray) -> torch.Tensor:
             both = numbers[np.concatenate([left[batch], right[batch]])]
             vectors = transformer.sentences([rows[row] for row in both])
             found = torch.nn.functional.cosine_similarity(vectors[: len(batch)], vectors[len(batch) :])
-            return torch.nn.functional.mse_loss(found, torch.from_numpy(alike[batch]))
+            return torch.nn.functional.mse_loss(found, torch.from_numpy(same[batch]))
 
         with task.progress.stage("Fine-tuning the encoder", total=len(batches)) as stage:
             rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
@@ -96,14 +96,14 @@ def draw_pairs(
     -------
     left, right : arrays of int
         Places of the documents in `leaves`.
-    alike : array of float
+    same : array of float
         1 where both are of one leaf, 0 where not.
 
     Examples
     --------
     >>> leaves = np.array([3, 3, 4, 5, 5])
-    >>> left, right, alike = draw_pairs(leaves, 2, np.random.default_rng(0))
-    >>> len(left), bool(((leaves[left] == leaves[right]) == alike).all())
+    >>> left, right, same = draw_pairs(leaves, 2, np.random.default_rng(0))
+    >>> len(left), bool(((leaves[left] == leaves[right]) == same).all())
     (10, True)
     """
     left: list[IntArray] = []

@@ -154,7 +154,7 @@ def _known_words(corpus: Corpus, words: FloatArray) -> tuple[Ragged, FloatArray,
 
 
 def topics_of(taxonomy: Taxonomy, keywords: Keywords, vectors: npt.NDArray[np.float32]) -> dict[int, Topic]:
-    """Fit a topic to every category that has keywords and a sibling to be told from.
+    """Fit a topic to every category that has keywords and a sibling.
 
     A leaf has one component for its own keywords, an inner category one per child, for those below the child.
 
@@ -189,8 +189,8 @@ def make_pseudo_documents(
 ) -> dict[int, Ragged]:
     """Write `beta` documents for every category that has keywords and a sibling.
 
-    A document begins with the word nearest to a vector drawn from the category's topic; the language model goes
-    on from there. After `sentence` words it begins again with the same word. Documents are as long as the
+    A document begins with the word nearest to a vector drawn from the category's topic; the language model continues
+    it. After `sentence` words it begins again with the same word. Documents are as long as the
     corpus's are on average, but at most `length` words.
 
     Examples
