@@ -64,7 +64,7 @@ class Views:
 
     def __getitem__(self, name: str) -> Any:
         """The view of this name."""
-        return next(view for view in self.views if view.name == name)
+        return {view.name: view for view in self.views}[name]
 
     @property
     def dimension(self) -> int:
