@@ -654,7 +654,7 @@ def test_documents_that_cannot_work_are_explained() -> None:
         quick(min_count=1000).fit(documents)
     with pytest.raises(DataError, match="document 4: unknown label 'w'"):
         quick().fit(documents, ["x"] * 4 + ["w"] + ["y"] * 25)
-    with pytest.raises(DataError, match="The tree has 1 leaf"):
+    with pytest.raises(DataError, match="the tree: there is only one leaf, x"):
         quick(taxonomy=Taxonomy.from_paths([("x",)])).fit(documents, ["x"] * 30)
     with pytest.raises(DataError, match="No leaf has a labelled document"):
         quick(allow_empty_leaves=True).fit(documents, ["a"] * 30)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from himecat import Default, HiMeCat, Taxonomy, read_corpus
+from himecat.errors import UsageError
 from himecat.input.check import CheckReport, check, render
 from himecat.input.documents import Fields
 from himecat.input.problems import Severity
@@ -215,6 +217,21 @@ class TestWarnings:
         report = check((row for row in sound()), TREE)
         assert report.documents == 12
         assert messages(report, "note") == ["No metadata fields were named: text alone is used."]
+
+
+def test_a_corpus_and_labels_of_its_own() -> None:
+    documents = sound()
+    corpus = read_corpus(documents, metadata=["tags"])
+    labels = [row["labels"] for row in documents]
+    model = HiMeCat(TREE, ["tags"], method=Default(min_count=1))
+    report = model.check(corpus, labels)
+    assert not report.problems.has_errors
+    assert report.labels_per_leaf == check(documents, TREE, TAGS).labels_per_leaf
+    with pytest.raises(UsageError, match="There are 12 documents but 11 labels"):
+        model.check(corpus, labels[1:])
+    assert "only one leaf" in str(
+        model.set_params(taxonomy=Taxonomy.from_paths([("a",)])).check(corpus).problems.items[0]
+    )
 
 
 class TestDatasets:

@@ -202,6 +202,7 @@ class HiMeCat(Predictor):
         from himecat.input.check import check
 
         options = self._input_options(resolve_method(self.method, self.preset))
+        self._views()  # refuses an encoder that cannot be opened
         return check(X, options.pop("taxonomy"), options.pop("fields"), labels=y, **options)
 
     def _input_options(self, method: Method) -> dict[str, Any]:

@@ -209,9 +209,9 @@ def _summary(name: str, column: MetadataColumn) -> MetadataSummary:
     )
 
 
-def _other_fields(source: Source, fields: Fields) -> list[str]:
+def _other_fields(source: Source | Corpus, fields: Fields) -> list[str]:
     """Fields of short strings, or lists of them, that have no part yet."""
-    if isinstance(source, Iterator):
+    if isinstance(source, (Iterator, Corpus)):
         return []
     suitable: dict[str, bool] = {}
     for record in islice(iter_records(source, Problems()), _PEEKED_RECORDS):

@@ -241,10 +241,6 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
 def _check_leaves(
     tree: Taxonomy, labelled: Supervision, has_keywords: bool, allow_empty: bool, problems: Problems
 ) -> None:
-    if tree.n_leaves < 2:
-        problems.error(
-            "", f"The tree has {tree.n_leaves} leaf: with fewer than 2 there is nothing to choose."
-        )
     without = leaves_without_labels(tree, labelled)
     if not without:
         return

@@ -40,9 +40,10 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     >>> [tree.title(leaf) for leaf in tree.leaves]
     ['arts', 'science/physics', 'science/biology/zoology', 'science/biology/botany']
     """
+    place = "the tree"
     if isinstance(source, Taxonomy):
-        return source
-    if isinstance(source, (str, PathLike)):
+        taxonomy = source
+    elif isinstance(source, (str, PathLike)):
         path = Path(source)
         place = str(path)
         text = read_text(path)
@@ -55,7 +56,6 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
         else:
             taxonomy = tree_of_lines(text, place, problems or Problems())
     else:
-        place = "the tree"
         taxonomy = _from_nested(source, place)
     _require_two_leaves(taxonomy, place)
     return taxonomy
