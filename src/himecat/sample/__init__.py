@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -19,6 +17,7 @@ from typing import Any
 from himecat.errors import OutputError, UsageError
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.files import atomic_folder
 
 __all__ = ["METADATA", "sample_documents", "sample_split", "sample_taxonomy", "write_sample"]
 
@@ -140,7 +139,7 @@ def write_sample(folder: str | PathLike[str], n_documents: int | None = None, pe
     Parameters
     ----------
     folder : path
-        A folder that does not exist yet, or is empty.
+        A folder that does not exist yet, or is empty; the one it stands in must exist.
     n_documents : int, optional
         As for `sample_documents`.
     per_leaf : int
@@ -166,24 +165,12 @@ def write_sample(folder: str | PathLike[str], n_documents: int | None = None, pe
      'taxonomy.yaml']
     """
     target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OutputError(f"{target} exists already; name a new or an empty folder.")
     contents = _contents(n_documents, per_leaf)
-    # Beside the target, so that the finished folder can be moved into place in one step.
-    unfinished = target.absolute().with_name(f".{target.absolute().name}-{os.getpid()}.part")
-    try:
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise OutputError(f"{target} exists already; name a new or an empty folder.")
-        unfinished.mkdir(parents=True)
+    with atomic_folder(target, overwrite=True, what="The sample corpus") as unfinished:
         for name, content in contents.items():
             (unfinished / name).write_text(content, encoding="utf-8", newline="\n")
-        if target.exists():
-            target.rmdir()
-        unfinished.rename(target)
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(f"{target} could not be written ({error.strerror}).") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return target
 
 
