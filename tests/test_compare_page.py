@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from himecat.compare.page import write_comparison
-from himecat.compare.protocol.compare import LabelMap
+from himecat.compare import page as module
+from himecat.compare.protocol.compare import Comparison, LabelMap
 from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.statistics import DatasetStatistics, MetadataStatistics
 from himecat.errors import UsageError
@@ -53,6 +53,10 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+def write_comparison(path: Path, runs: list[Run], *, ours: str, label_maps: Any = None, **parts: Any) -> None:
+    module.write_comparison(path, Comparison(runs, ours, parts.pop("statistics", []), **parts), label_maps)
 
 
 def runs(system: str, micro: float, title: str = "", **parameters: Any) -> list[Run]:

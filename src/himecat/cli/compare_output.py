@@ -89,16 +89,7 @@ def write_outputs(
     if outputs.report is not None:
         from himecat.compare.page import write_comparison
 
-        write_comparison(
-            outputs.report,
-            found.runs,
-            ours=found.ours,
-            statistics=found.statistics,
-            sweeps=found.sweeps,
-            ablations=found.ablations,
-            label_maps=labels,
-            left_out=found.left_out,
-        )
+        write_comparison(outputs.report, found, labels)
     if outputs.figures is not None:
         _draw(outputs.figures, found, labels)
 

@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from himecat.compare.protocol.compare import LabelMap
+from himecat.compare.protocol.compare import Comparison, LabelMap
 from himecat.compare.protocol.run import Run
-from himecat.compare.protocol.statistics import DatasetStatistics
 from himecat.compare.protocol.summaries import (
     MEASURES,
     Measure,
@@ -56,36 +55,20 @@ thead th { white-space: nowrap; }
 
 
 def write_comparison(
-    path: str | os.PathLike[str],
-    runs: Sequence[Run],
-    *,
-    ours: str,
-    statistics: Sequence[DatasetStatistics] = (),
-    ablations: Sequence[Run] = (),
-    sweeps: Sequence[Run] = (),
-    label_maps: Mapping[str, LabelMap] | None = None,
-    left_out: Sequence[str] = (),
+    path: str | os.PathLike[str], found: Comparison, label_maps: Mapping[str, LabelMap] | None = None
 ) -> None:
     """Write the page; the file needs no other file and no network.
 
-    Without matplotlib the page has its tables, and says in place of each figure what is missing.
+    Without matplotlib the page has its tables, and an explanation in place of each figure.
 
     Parameters
     ----------
     path : path
         The HTML file to write; an existing one is replaced only once the new one is complete.
-    runs : sequence of Run
-        The runs of all systems, of any number of datasets.
-    ours : str
-        The name of the system that the others are compared with.
-    statistics : sequence of DatasetStatistics
-        What the datasets are made of.
-    ablations, sweeps : sequence of Run
-        Runs of our system whose parameters differ.
+    found : Comparison
+        The runs, of any number of datasets.
     label_maps : mapping of LabelMap, optional
         The vectors of the labels, and their tree, by dataset.
-    left_out : sequence of str
-        Sentences about what was not run.
 
     Raises
     ------
@@ -100,10 +83,11 @@ def write_comparison(
     >>> run = Run("letters", "a", "A", {}, 0, 0, failure="There was no time.")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = pathlib.Path(folder) / "report.html"
-    ...     write_comparison(page, [run], ours="a")
+    ...     write_comparison(page, Comparison([run], "a", []))
     ...     "There was no time." in page.read_text(encoding="utf-8")
     True
     """
+    runs, ours, ablations, sweeps = found.runs, found.ours, found.ablations, found.sweeps
     if not (runs or ablations or sweeps):
         raise UsageError("There are no runs to write a report about.")
     figures = _Figures()
@@ -140,10 +124,10 @@ def write_comparison(
     if label_maps:
         maps = (_label_figure(figures, of, one) for of, one in label_maps.items())
         add("labels", "Label map" if len(label_maps) == 1 else "Label maps", *maps)
-    if statistics:
-        add("datasets", "Datasets", *map(_table, dataset_tables(statistics)))
-    if left_out:
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in left_out)
+    if found.statistics:
+        add("datasets", "Datasets", *map(_table, dataset_tables(found.statistics)))
+    if found.left_out:
+        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in found.left_out)
         add("left-out", "Left out", f"<ul>{items}</ul>")
     write_atomic(path, _page(sections, [*runs, *ablations, *sweeps]))
 
