@@ -24,9 +24,7 @@ from himecat import Default, HiMeCat
 from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE
 from himecat.classifier.fit import DefaultClassifier
 from himecat.errors import ModelFolderError, OutputError
-from himecat.model_folder.layout import VERSION
-from himecat.model_folder.reader import read_model
-from himecat.model_folder.writer import write_model
+from himecat.model_folder.files import VERSION, read_model, write_model
 from himecat.paper.topdown import TopDownClassifier
 
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -17,9 +17,7 @@ from hypothesis.extra import numpy as npst
 
 import himecat
 from himecat.errors import ModelFolderError, OutputError
-from himecat.model_folder.layout import FORMAT, HEADER_KEYS, VERSION, require_keys
-from himecat.model_folder.reader import read_model
-from himecat.model_folder.writer import write_model
+from himecat.model_folder.files import FORMAT, HEADER_KEYS, VERSION, read_model, require_keys, write_model
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "int32", "int64", "float64", "bool", "uint8", ">f4", ">i8")

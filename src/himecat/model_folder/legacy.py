@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.methods import MIXTURE, Default, Method, Paper, hyperparameters
-from himecat.model_folder.layout import require_keys
-
-Arrays = Mapping[str, npt.NDArray[Any]]
+from himecat.model_folder.files import Arrays, require_keys
 
 _KEYS = (
     "parameters", "settings", "tokenizer", "taxonomy", "classifiers", "history", "metadata", "vocabulary",

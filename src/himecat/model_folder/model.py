@@ -14,10 +14,9 @@ from himecat.classifier.protocol import Classifier, Fitted, Round
 from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.methods import METHODS, Method
-from himecat.model_folder.layout import MODEL_FILE, WEIGHTS_FILE, damaged, require_keys
+from himecat.model_folder.files import damaged, read_model, require_keys, write_model
 from himecat.model_folder.legacy import upgrade
-from himecat.model_folder.reader import read_model
-from himecat.model_folder.writer import write_model
+from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE
 from himecat.views.space import JointSpace
 
 _KEYS = ("parameters", "method", "tokenizer", "classifier", "history", "taxonomy", "metadata", "vocabulary")

@@ -1,0 +1,228 @@
+"""The two files of a model folder, JSON and safetensors; whatever is wrong with them is said in one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from himecat import __version__
+from himecat.errors import ModelFolderError
+from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE, atomic_folder
+
+FORMAT = "himecat-model"
+VERSION = 4
+HEADER_KEYS = ("format", "version", "himecat", "weights")
+
+Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+_KINDS = "biuf"
+_RESERVED_NAME = "__metadata__"
+
+
+def write_model(
+    folder: str | os.PathLike[str], document: Mapping[str, Any], arrays: Arrays, *, overwrite: bool = False
+) -> None:
+    """Write a model folder; it appears when it is complete.
+
+    Parameters
+    ----------
+    folder : path
+        The folder that will appear.
+    document : mapping
+        What JSON can hold, by key; tuples come back as lists. The keys of the header (`format`, `version`,
+        `himecat`, `weights`) are taken.
+    arrays : mapping of str to array
+        Numbers or truth values, in any memory layout and byte order.
+    overwrite : bool
+        Replace an older model, once the new one is complete.
+
+    Raises
+    ------
+    OutputError
+        The folder exists, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_model(f"{place}/model", {"words": ["fox"]}, {"vectors": np.ones((1, 2), np.float32)})
+    ...     sorted(os.listdir(f"{place}/model"))
+    ['model.json', 'weights.safetensors']
+    """
+    taken = [key for key in HEADER_KEYS if key in document]
+    if taken:
+        raise ValueError(f"the key {taken[0]!r} belongs to the header of {MODEL_FILE}")
+    with atomic_folder(folder, overwrite=overwrite) as unfinished:
+        packed = _packed(arrays)
+        (unfinished / WEIGHTS_FILE).write_bytes(packed)
+        weights = {"file": WEIGHTS_FILE, "bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
+        header = dict(zip(HEADER_KEYS, (FORMAT, VERSION, __version__, weights), strict=True))
+        (unfinished / MODEL_FILE).write_bytes(_rendered(header | dict(document)))
+
+
+def _packed(arrays: Arrays) -> bytes:
+    from safetensors.numpy import save
+
+    if _RESERVED_NAME in arrays:
+        raise ValueError(f"no array can be named {_RESERVED_NAME!r} in a weights file")
+    plain: dict[str, np.ndarray[Any, Any]] = {}
+    for name, array in arrays.items():
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"the array {name!r} holds {array.dtype}, and only numbers can be written")
+        # safetensors writes memory as it lies and calls it rows, whatever the strides say.
+        plain[name] = np.asarray(array, dtype=array.dtype.newbyteorder("="), order="C")
+    return bytes(save(plain))
+
+
+def _rendered(document: Mapping[str, Any]) -> bytes:
+    """One line per key: people read the top, and long vocabularies stay compact."""
+    lines = (
+        f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+        for key, value in document.items()
+    )
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    # Half a surrogate pair has no UTF-8; the backslash form of it is also how JSON writes it.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    """Read a model folder.
+
+    Returns
+    -------
+    dict
+        What `model.json` holds, with the keys of its header.
+    dict of str to array
+        The arrays, bit by bit as they were written; they may be changed without changing the folder.
+
+    Raises
+    ------
+    ModelFolderError
+        There is no such folder, it is no model, it is damaged, or a newer himecat has written it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     write_model(f"{place}/model", {"words": ["fox"]}, {"vectors": np.ones((1, 2), np.float32)})
+    ...     document, arrays = read_model(f"{place}/model")
+    >>> document["words"], arrays["vectors"].tolist()
+    (['fox'], [[1.0, 1.0]])
+    """
+    path = Path(folder)
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        raise ModelFolderError(f"{path}: there is no such model folder.") from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if not is_folder:
+        raise ModelFolderError(f"{path} is a file: name the model folder, which holds {MODEL_FILE}.")
+    raw = _bytes(path / MODEL_FILE, f"{path}/ is not a himecat model: there is no {MODEL_FILE} in it.")
+    try:
+        document = json.loads(raw.decode("utf-8"))
+    except (RecursionError, ValueError) as error:
+        raise damaged(path, MODEL_FILE, _what_is_broken(raw, error)) from None
+    _check_header(document, folder)
+    return document, _arrays(path, document["weights"])
+
+
+def _bytes(file: Path, missing: str) -> bytes:
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise ModelFolderError(missing) from None
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(path: Path, error: OSError) -> ModelFolderError:
+    return ModelFolderError(f"{path} cannot be read ({error.strerror or error}).")
+
+
+def _what_is_broken(raw: bytes, error: RecursionError | ValueError) -> str:
+    if not raw.rstrip().endswith(b"}"):
+        return f"cut short after {len(raw):,} bytes"
+    if isinstance(error, UnicodeDecodeError):
+        return f"invalid UTF-8 at byte {error.start + 1}"
+    if isinstance(error, json.JSONDecodeError):
+        return f"broken JSON at line {error.lineno}, column {error.colno}"
+    return "this JSON cannot be read"
+
+
+def _check_header(document: object, folder: str | os.PathLike[str]) -> None:
+    """Refuse what belongs to something else, to a newer himecat, or lacks keys."""
+    shown = os.path.join(os.fspath(folder), "")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ModelFolderError(f"{shown} is not a himecat model: its {MODEL_FILE} is of another kind.")
+    require_keys(document, ["version"], folder)
+    version = document["version"]
+    if type(version) is not int or version < 1:
+        raise damaged(folder, MODEL_FILE, f"the format version is {version!r}")
+    if version > VERSION:
+        raise ModelFolderError(
+            f"{shown} was written by a newer himecat (format {version}); this one reads up to {VERSION}: "
+            "pip install -U himecat."
+        )
+    require_keys(document, HEADER_KEYS, folder)
+    weights = document["weights"]
+    sound = (
+        isinstance(weights, dict)
+        and weights.get("file") == WEIGHTS_FILE
+        and type(weights.get("bytes")) is int
+        and isinstance(weights.get("sha256"), str)
+    )
+    if not sound:
+        raise damaged(folder, MODEL_FILE, "'weights' does not describe a file")
+
+
+def _arrays(path: Path, weights: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    raw = _bytes(
+        path / WEIGHTS_FILE,
+        f"{path}/ is not complete: there is no {WEIGHTS_FILE} in it; copy the whole folder again.",
+    )
+    if len(raw) < weights["bytes"]:
+        raise damaged(path, WEIGHTS_FILE, f"cut short, {len(raw):,} of {weights['bytes']:,} bytes")
+    if len(raw) != weights["bytes"] or hashlib.sha256(raw).hexdigest() != weights["sha256"]:
+        raise damaged(path, WEIGHTS_FILE, "changed since it was written")
+    try:
+        arrays = load(raw)
+    except (SafetensorError, KeyError, ValueError):
+        raise damaged(path, WEIGHTS_FILE, "its contents are no arrays") from None
+    # Older releases of safetensors give views into the bytes, which cannot be changed.
+    return {name: np.require(array, requirements="W") for name, array in arrays.items()}
+
+
+def require_keys(document: Mapping[str, Any], keys: Iterable[str], folder: str | os.PathLike[str]) -> None:
+    """Make sure that `model.json` has every one of `keys`.
+
+    Examples
+    --------
+    >>> require_keys({"tree": {}}, ["tree", "words"], "model")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.ModelFolderError: model/model.json is damaged ('words' is missing): copy the whole folder
+    again, or fit the model anew.
+    """
+    missing = [repr(key) for key in keys if key not in document]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise damaged(folder, MODEL_FILE, f"{', '.join(missing)} {verb} missing")
+
+
+def damaged(folder: str | os.PathLike[str], file: str, found: str) -> ModelFolderError:
+    """The error for a file of a model folder that is not as it was written."""
+    place = os.path.join(os.fspath(folder), file)
+    return ModelFolderError(
+        f"{place} is damaged ({found}): copy the whole folder again, or fit the model anew."
+    )
