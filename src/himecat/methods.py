@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,6 +14,11 @@ from himecat.errors import UsageError
 SPACES = ("spectral", "sampled")
 MIXTURE = "mixture"
 """The default method's classifier, where `Paper` uses it in place of flat classifiers at inner nodes."""
+
+
+def _number(default: Any, low: float, high: float = math.inf, *, above: bool = False) -> Any:
+    """A hyperparameter and its range; `above`: the lowest value itself is too low."""
+    return field(default=default, metadata={"range": (low, high, above)})
 
 
 class _Method:
@@ -81,20 +87,20 @@ class Default(_Method):
 
     name: ClassVar[str] = "default"
 
-    min_count: int = 2
-    max_tokens: int = 300
-    dimension: int = 300
-    contexts: int = 4000
-    topics: int = 100
+    min_count: int = _number(2, 1)
+    max_tokens: int = _number(300, 1)
+    dimension: int = _number(300, 2, 4096)
+    contexts: int = _number(4000, 2, 1_000_000)
+    topics: int = _number(100, 0, 4096)
     weigh_words: bool = True
     use_metadata: bool = True
     learn_trust: bool = True
     use_names: bool = True
     use_hierarchy: bool = True
-    leaf_concentration: float = 30.0
-    em_rounds: int = 2
+    leaf_concentration: float = _number(30.0, 0, 1e6, above=True)
+    em_rounds: int = _number(2, 0, 1000)
     learn_prior: bool = True
-    self_training: int = 2
+    self_training: int = _number(2, 0, 100)
     calibrate: bool = True
 
 
@@ -140,32 +146,32 @@ class Paper(_Method):
 
     name: ClassVar[str] = "paper"
 
-    min_count: int = 10
-    max_tokens: int = 300
-    dimension: int = 100
+    min_count: int = _number(10, 1)
+    max_tokens: int = _number(300, 1)
+    dimension: int = _number(100, 2, 4096)
     space: str = "sampled"
     classifier: str = "kim-cnn"
-    samples: int | None = None
-    negatives: int = 5
-    rate: float = 0.04
+    samples: int | None = _number(None, 1)
+    negatives: int = _number(5, 1, 1000)
+    rate: float = _number(0.04, 0, 1, above=True)
     scaled_steps: bool = True
-    margin_hierarchy: float = 0.2
-    margin_metadata: float = 0.2
-    margin_words: float = 0.2
+    margin_hierarchy: float = _number(0.2, 0, 2, above=True)
+    margin_metadata: float = _number(0.2, 0, 2, above=True)
+    margin_words: float = _number(0.2, 0, 2, above=True)
     use_hierarchy: bool = True
     use_metadata: bool = True
-    beta: int = 500
-    concentration: float = 2000.0
-    neighbours: int | None = 50
-    real_share: float = 0.2
-    epochs: int = 30
-    batch_size: int = 256
-    min_steps: int = 0
-    learning_rate: float = 0.1
-    momentum: float = 0.9
+    beta: int = _number(500, 0, 1_000_000)
+    concentration: float = _number(2000.0, 0, 1e6, above=True)
+    neighbours: int | None = _number(50, 1)
+    real_share: float = _number(0.2, 0, 1000)
+    epochs: int = _number(30, 1, 100_000)
+    batch_size: int = _number(256, 1)
+    min_steps: int = _number(0, 0)
+    learning_rate: float = _number(0.1, 0, 100, above=True)
+    momentum: float = _number(0.9, 0, 0.999)
     filter_widths: tuple[int, ...] = (2, 3, 4, 5)
-    filter_maps: int = 20
-    hidden: int = 20
+    filter_maps: int = _number(20, 1, 10_000)
+    hidden: int = _number(20, 1, 100_000)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -180,37 +186,7 @@ Method = Default | Paper
 METHODS: Mapping[str, type[Method]] = {kind.name: kind for kind in (Default, Paper)}
 """The methods by name."""
 
-_MOST = float("inf")
-# name -> (lowest, highest, whether the lowest itself is allowed)
-_RANGES: Mapping[str, tuple[float, float, bool]] = {
-    "min_count": (1, _MOST, True),
-    "max_tokens": (1, _MOST, True),
-    "dimension": (2, 4096, True),
-    "contexts": (2, 1_000_000, True),
-    "topics": (0, 4096, True),
-    "leaf_concentration": (0, 1e6, False),
-    "em_rounds": (0, 1000, True),
-    "self_training": (0, 100, True),
-    "samples": (1, _MOST, True),
-    "negatives": (1, 1000, True),
-    "rate": (0, 1, False),
-    "margin_hierarchy": (0, 2, False),
-    "margin_metadata": (0, 2, False),
-    "margin_words": (0, 2, False),
-    "beta": (0, 1_000_000, True),
-    "concentration": (0, 1e6, False),
-    "neighbours": (1, _MOST, True),
-    "real_share": (0, 1000, True),
-    "epochs": (1, 100_000, True),
-    "batch_size": (1, _MOST, True),
-    "min_steps": (0, _MOST, True),
-    "learning_rate": (0, 100, False),
-    "momentum": (0, 0.999, True),
-    "filter_maps": (1, 10_000, True),
-    "hidden": (1, 100_000, True),
-    "min_confidence": (0, 1, True),
-}
-_TYPES = {one.name: str(one.type) for kind in METHODS.values() for one in fields(kind)}
+_FIELDS = {one.name: one for kind in METHODS.values() for one in fields(kind)}
 
 
 def hyperparameters(kind: type[Method] | Method) -> tuple[str, ...]:
@@ -234,7 +210,8 @@ def check_value(name: str, value: Any) -> Any:
     ...
     himecat.errors.UsageError: beta must be at least 0, not -1.
     """
-    kind = _TYPES.get(name, "float")
+    own = _FIELDS.get(name)
+    kind = "float" if own is None else str(own.type)
     if kind == "bool":
         if not isinstance(value, bool):
             raise UsageError(f"{name} must be True or False, not {value!r}.")
@@ -256,12 +233,13 @@ def check_value(name: str, value: Any) -> Any:
     whole = kind.startswith("int")
     if whole and not (isinstance(value, Integral) or float(value).is_integer()):
         raise UsageError(f"{name} must be a whole number, not {value!r}.")
-    low, high, reached = _RANGES[name]
+    low, high, above = (0, 1, False) if own is None else own.metadata["range"]
     value = float(value)
-    if not (low <= value <= high) or (value == low and not reached):
-        floor = f"at least {low:g}" if reached else f"above {low:g}"
-        ceiling = "" if high == _MOST else f" and at most {high:g}"
-        raise UsageError(f"{name} must be {floor}{ceiling if value > high else ''}, not {value:g}.")
+    if not (low <= value <= high) or (value == low and above):
+        ceiling = f" and at most {high:g}" if value > high else ""
+        raise UsageError(
+            f"{name} must be {'above' if above else 'at least'} {low:g}{ceiling}, not {value:g}."
+        )
     return int(value) if whole else value
 
 
