@@ -23,14 +23,14 @@ from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
-from himecat.sklearn_compat import MethodEstimator
+from himecat.sklearn_compat import Estimator
 from himecat.views.base import View
 from himecat.views.encoder import EncoderView
 from himecat.views.space import JointSpace
 from himecat.views.text_encoder import open_encoder
 
 
-class Predictor(MethodEstimator):
+class Predictor(Estimator):
     """An estimator once it is fitted; :class:`himecat.HiMeCat` says what its parameters and attributes are."""
 
     metadata: Sequence[str]

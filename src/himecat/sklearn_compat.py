@@ -18,20 +18,23 @@ _NESTED = "method__"
 class Estimator:
     """Parameters that can be asked for and changed, a short `repr`, and tags for scikit-learn's own tools.
 
-    A subclass stores the arguments of its constructor under their names.
+    A subclass stores the arguments of its constructor under their names, `method` and `preset` among them; the
+    hyperparameters of the method are parameters too.
 
     Examples
     --------
-    >>> class Counter(Estimator):
-    ...     def __init__(self, least=1, most=9):
-    ...         self.least, self.most = least, most
-    >>> Counter().set_params(most=5)
-    Counter(most=5)
-    >>> Counter(2).get_params()
-    {'least': 2, 'most': 9}
+    >>> class Sorter(Estimator):
+    ...     def __init__(self, method=None, preset=None, most=9):
+    ...         self.method, self.preset, self.most = method, preset, most
+    >>> Sorter().set_params(most=5, method__em_rounds=3)
+    Sorter(method=Default(em_rounds=3), most=5)
+    >>> Sorter(most=2).get_params(deep=False)
+    {'method': None, 'preset': None, 'most': 2}
     """
 
     __signature__: ClassVar[inspect.Signature]
+    method: str | Method | None
+    preset: str | None
 
     @classmethod
     def argument_defaults(cls) -> dict[str, Any]:
@@ -53,20 +56,33 @@ class Estimator:
 
     @classmethod
     def _unknown_argument(cls, name: str) -> str:
+        for kind in METHODS.values():
+            if name in hyperparameters(kind):
+                return (
+                    f"{name} is a hyperparameter of the method: since 0.3 write "
+                    f"method={kind.__name__}({name}=...), or set_params(method__{name}=...)."
+                )
         return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(cls.argument_defaults())}."
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; `deep` is there for scikit-learn and changes nothing."""
-        return {name: getattr(self, name) for name in self.argument_defaults()}
+        """The constructor's arguments; with `deep` also those of the method, as `method__beta`."""
+        found = {name: getattr(self, name) for name in self.argument_defaults()}
+        if deep:
+            with suppress(UsageError):
+                method = resolve_method(self.method, self.preset)
+                found |= {f"{_NESTED}{name}": getattr(method, name) for name in hyperparameters(method)}
+        return found
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor."""
-        known = self.argument_defaults()
-        for name in params:
-            if name not in known:
-                raise ValueError(self._unknown_argument(name))
-        for name, value in params.items():
-            setattr(self, name, value)
+        """Change arguments of the constructor, or hyperparameters of the method (`method__beta=100`)."""
+        nested = {name: value for name, value in params.items() if name.startswith(_NESTED)}
+        for name in params.keys() - nested.keys() - self.argument_defaults().keys():
+            raise ValueError(self._unknown_argument(name))
+        for name in params.keys() - nested.keys():
+            setattr(self, name, params[name])
+        if nested:
+            values = {name.removeprefix(_NESTED): value for name, value in nested.items()}
+            self.method = with_values(resolve_method(self.method, self.preset), values)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:
@@ -86,71 +102,22 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags, TransformerTags
 
-        return Tags(
-            estimator_type=None, target_tags=TargetTags(required=False), transformer_tags=TransformerTags()
+        tags = Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(),
+            non_deterministic=False,
+            no_validation=True,
         )
-
-    def _check_fitted(self) -> None:
-        """Raise scikit-learn's own error where `fit` has not been called."""
-        fitted: Any = self
-        if not fitted.__sklearn_is_fitted__():
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit or load first.")
-
-
-class MethodEstimator(Estimator):
-    """A classifier with a `method`, whose hyperparameters are parameters too.
-
-    Examples
-    --------
-    >>> class Sorter(MethodEstimator):
-    ...     def __init__(self, method=None, preset=None):
-    ...         self.method, self.preset = method, preset
-    >>> Sorter().set_params(method__em_rounds=3)
-    Sorter(method=Default(em_rounds=3))
-    """
-
-    method: str | Method | None
-    preset: str | None
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; with `deep` also those of the method, as `method__beta`."""
-        found = super().get_params()
-        if deep:
-            with suppress(UsageError):
-                method = resolve_method(self.method, self.preset)
-                found |= {f"method__{name}": getattr(method, name) for name in hyperparameters(method)}
-        return found
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor, or hyperparameters of the method (`method__beta=100`)."""
-        own = {name: value for name, value in params.items() if not name.startswith(_NESTED)}
-        super().set_params(**own)
-        if len(own) < len(params):
-            values = {name.removeprefix(_NESTED): value for name, value in params.items() if name not in own}
-            self.method = with_values(resolve_method(self.method, self.preset), values)
-        return self
-
-    @classmethod
-    def _unknown_argument(cls, name: str) -> str:
-        for kind in METHODS.values():
-            if name in hyperparameters(kind):
-                return (
-                    f"{name} is a hyperparameter of the method: since 0.3 write "
-                    f"method={kind.__name__}({name}=...), or set_params(method__{name}=...)."
-                )
-        return super()._unknown_argument(name)
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classifier_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = False
-        tags.non_deterministic = False
-        tags.no_validation = True
-        return tags
+    def _check_fitted(self) -> None:
+        """Raise scikit-learn's own error where `fit` has not been called."""
+        if not self.__sklearn_is_fitted__():
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit or load first.")
