@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,7 @@ from himecat.errors import OutputError
 from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
-from himecat.runtime.files import write_atomic
+from himecat.runtime.files import replaced_folder, write_atomic
 from himecat.runtime.progress import Progress
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
 
@@ -43,8 +41,15 @@ def run_demo(
     The folder gets the files of the sample corpus, `model/`, `predictions.jsonl` and `report.html`, and
     appears when all of them are there.
     """
-    with _appearing(Path(folder), overwrite) as unfinished:
-        return _fill(unfinished, arguments, seed, threads, progress)
+    target = Path(folder)
+    _check_target(target, overwrite)
+    with suppress(OSError):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with replaced_folder(target, "The demo") as unfinished:
+        try:
+            return _fill(unfinished, arguments, seed, threads, progress)
+        except OutputError as error:
+            raise OutputError(str(error).replace(str(unfinished), str(target))) from error
 
 
 def a_leaf() -> str:
@@ -101,9 +106,8 @@ def _fill(
     return scores
 
 
-@contextmanager
-def _appearing(target: Path, overwrite: bool) -> Iterator[Path]:
-    """A folder to fill, moved to its place at the end; only what an earlier demo wrote is ever replaced."""
+def _check_target(target: Path, overwrite: bool) -> None:
+    """Only what an earlier demo wrote is ever replaced."""
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target} is a file: choose another folder.")
     if target.is_dir() and any(target.iterdir()):
@@ -115,22 +119,3 @@ def _appearing(target: Path, overwrite: bool) -> Iterator[Path]:
                 f"{target} holds {strange[0]}, which himecat demo did not write, and is left alone: choose "
                 "another folder."
             )
-    shown, target = target, target.absolute()
-    room: Path | None = None
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        room = Path(tempfile.mkdtemp(prefix=".himecat-", suffix=".part", dir=target.parent))
-        # One level down, because a temporary folder can be read by its owner only.
-        yield room / "demo"
-        if target.is_dir():
-            target.rename(room / "before")
-        (room / "demo").rename(target)
-    except OutputError as error:
-        raise OutputError(str(error).replace(f"{room}/demo", str(shown))) from error
-    except OSError as error:
-        raise OutputError(f"{shown} cannot be written: {error.strerror or error}.") from error
-    finally:
-        if room is not None:
-            if (room / "before").is_dir() and not target.exists():
-                (room / "before").rename(target)
-            shutil.rmtree(room, ignore_errors=True)

@@ -117,6 +117,15 @@ def atomic_folder(
     ['model.json']
     """
     check_target(folder, overwrite, what)
+    with replaced_folder(folder, what) as temporary:
+        yield temporary
+        # The work in between may have taken hours.
+        check_target(folder, overwrite, what)
+
+
+@contextmanager
+def replaced_folder(folder: str | os.PathLike[str], what: str) -> Iterator[Path]:
+    """An empty folder as that of `atomic_folder`, which takes the place of whatever is there."""
     with _as_output_error(what, _with_slash(folder)):
         target = _resolve_link(Path(folder))
         temporary = _temporary_name(target)
@@ -124,8 +133,6 @@ def atomic_folder(
             temporary.mkdir()
             yield temporary
             _sync_tree(temporary)
-            # The work in between may have taken hours.
-            check_target(folder, overwrite, what)
             _replace_folder(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
