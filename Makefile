@@ -13,7 +13,7 @@ test: lint types unit
 
 # With the tests marked slow, and the site.
 test-all: lint types docs
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(BIN)/python -m pytest -n auto -m "slow or not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -25,7 +25,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 # The site of the documentation, in site/. A warning is an error.
 docs: $(VENV)/.dev

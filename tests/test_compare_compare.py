@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from himecat import Default
@@ -19,6 +20,7 @@ from himecat.compare.systems.metacat import MetaCat
 from himecat.compare.systems.poincare import Poincare
 from himecat.compare.systems.registry import built_in_systems
 from himecat.errors import HimecatError, UsageError
+from himecat.input.dataset import Dataset
 from himecat.runtime.progress import Progress
 
 OWN = """
@@ -256,13 +258,24 @@ class TestLabelMap:
         assert first.vectors.shape[0] == len(first.taxonomy)
         assert (first.vectors == again.vectors).all()
 
-    def test_a_damaged_or_unwritable_file_is_no_error(self, letters: Path, tmp_path: Path) -> None:
+    def test_a_damaged_or_unwritable_file_is_no_error(
+        self, letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        learned: list[Path] = []
+
+        def learn(dataset: Dataset, conditions: Conditions, progress: Progress | None) -> np.ndarray:
+            learned.append(conditions.folder)
+            return np.eye(len(dataset.taxonomy), 3, dtype=np.float32)
+
+        monkeypatch.setattr("himecat.compare.protocol.compare._label_vectors", learn)
         conditions = Conditions(letters, draws=1, cache=tmp_path / "kept")
         first = module.label_map(conditions)
         (file,) = (tmp_path / "kept").iterdir()
+        size = file.stat().st_size
         file.write_bytes(file.read_bytes()[:-7])
         assert (module.label_map(conditions).vectors == first.vectors).all()
-        assert file.stat().st_size > 7
+        assert (len(learned), file.stat().st_size) == (2, size)
         (tmp_path / "file").write_text("")
         nowhere = Conditions(letters, draws=1, cache=tmp_path / "file" / "kept")
         assert (module.label_map(nowhere).vectors == first.vectors).all()
+        assert len(learned) == 3

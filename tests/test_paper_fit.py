@@ -64,6 +64,7 @@ def leaf_f1(sample: tuple[Corpus, np.ndarray]) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
+@pytest.mark.slow
 class TestSampleCorpus:
     """The sample corpus must show what the tree and the metadata are for, in the paper's way."""
 

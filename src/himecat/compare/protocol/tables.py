@@ -32,6 +32,7 @@ def comparison_tables(runs: Sequence[Run], ours: str) -> list[Table]:
 
     Examples
     --------
+    >>> from himecat.compare.protocol.table_styles import render
     >>> run = Run("letters", "a", "A", {}, 0, 0, {"micro": 0.5, "macro": 0.4}, {"micro": 0.6, "macro": 0.5})
     >>> print(render(comparison_tables([run], "a"), "markdown").splitlines()[4][:31])
     | A | **0.5000** | **0.4000** |
@@ -92,6 +93,7 @@ def dataset_tables(statistics: Sequence[DatasetStatistics]) -> list[Table]:
 
     Examples
     --------
+    >>> from himecat.compare.protocol.table_styles import render
     >>> letters = DatasetStatistics("letters", 1200, 40, 11, 8, 3, 61.25, 900)
     >>> print(render(dataset_tables([letters]), "markdown").splitlines()[4])
     | letters | 1,200 | 40 | 11 | 8 | 3 | 61.2 | 900 | – |
