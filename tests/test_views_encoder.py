@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -171,7 +172,7 @@ def test_only_new_texts_are_encoded_again(path: Path) -> None:
     assert encoder.asked == ["something new"]
     assert np.array_equal(second[1:], first[::-1])
     folder = path.parent / ".himecat-cache"
-    assert kept_files(folder) == [".gitignore", "0123abcd-0000.safetensors"]
+    assert kept_files(folder) == [".gitignore", "0123abcd.sqlite"]
     last = FakeEncoder()
     assert np.array_equal(encoded(path, last), second)
     assert last.asked == []
@@ -190,53 +191,37 @@ def test_two_encoders_do_not_share_vectors(path: Path) -> None:
     assert len(other.asked) == 10
 
 
-def test_full_parts_are_never_written_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_cache, "PART_TEXTS", 4)
-    monkeypatch.setattr(encoder_cache, "_CHUNK_TEXTS", 2)
-    first = encoded(path, FakeEncoder())
-    folder = path.parent / ".himecat-cache"
-    names = [f"0123abcd-000{number}.safetensors" for number in range(3)]
-    assert kept_files(folder)[1:] == names
-    before = [(folder / name).stat().st_mtime_ns for name in names]
-    written(path, [*TEXTS, "a", "b", "c"])
-    encoder = FakeEncoder()
-    rows = encoded(path, encoder)
-    assert sorted(encoder.asked) == ["a", "b", "c"]
-    assert np.array_equal(rows[:10], first)
-    after = [(folder / name).stat().st_mtime_ns for name in names]
-    assert after[:2] == before[:2]
-    assert after[2] > before[2]
-    assert np.array_equal(encoded(path, FakeEncoder(stop_after=0)), rows)
-
-
-def test_a_gap_in_the_parts_is_filled_without_loss(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_cache, "PART_TEXTS", 4)
-    monkeypatch.setattr(encoder_cache, "_CHUNK_TEXTS", 2)
-    first = encoded(path, FakeEncoder())
-    (path.parent / ".himecat-cache" / "0123abcd-0000.safetensors").unlink()
-    assert np.array_equal(encoded(path, FakeEncoder()), first)
-    assert np.array_equal(encoded(path, FakeEncoder(stop_after=0)), first)
+def test_two_runs_at_once_keep_the_vectors_of_both(tmp_path: Path) -> None:
+    vectors = {bytes([number]) * 16: bytes(8) for number in range(4)}
+    one, other = (VectorCache(tmp_path, "0123abcd", pytest.fail) for _ in range(2))
+    for number, (key, vector) in enumerate(vectors.items()):
+        (one, other)[number % 2].add({key: vector})
+    assert [one.find(key) for key in vectors] == list(vectors.values())
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "foreign"])
 def test_a_damaged_file_is_left_out_and_made_again(path: Path, harm: str) -> None:
     first = encoded(path, FakeEncoder())
-    file = path.parent / ".himecat-cache" / "0123abcd-0000.safetensors"
-    content = bytearray(file.read_bytes())
-    if harm == "flipped":
-        content[-1] ^= 255
-    file.write_bytes(b"not ours" if harm == "foreign" else content[:-5] if harm == "cut" else content)
+    file = path.parent / ".himecat-cache" / "0123abcd.sqlite"
+    content = file.read_bytes()
+    vector = FakeEncoder().encode(TEXTS[:1]).astype(np.float16).tobytes()
+    assert vector in content
+    changed = {
+        "cut": content[: len(content) // 2],
+        "flipped": content.replace(vector, bytes(12)),
+        "foreign": b"not ours" * 99,
+    }
+    file.write_bytes(changed[harm])
     problems = Problems()
     assert np.array_equal(encoded(path, FakeEncoder(), problems), first)
-    assert "0123abcd-0000.safetensors is damaged" in str(problems.of("warning")[0])
+    assert "0123abcd.sqlite is damaged" in str(problems.of("warning")[0])
     problems = Problems()
     assert np.array_equal(encoded(path, FakeEncoder(stop_after=0), problems), first)
     assert not list(problems)
 
 
 def test_a_place_that_cannot_be_written_is_said_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_cache, "SAVE_EVERY", 2)
-    monkeypatch.setattr(encoder_cache, "_CHUNK_TEXTS", 2)
+    monkeypatch.setattr(encoder_cache, "_TEXTS_SORTED_AT_ONCE", 2)
     (path.parent / ".himecat-cache").write_text("a file is in the way")
     problems = Problems()
     assert np.array_equal(encoded(path, FakeEncoder(), problems), encoded(TEXTS, FakeEncoder()))
@@ -248,22 +233,38 @@ def test_an_interrupted_run_keeps_what_is_done(path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(encoder_cache, "_CHUNK_TEXTS", 2)
     with pytest.raises(KeyboardInterrupt):
         encoded(path, FakeEncoder(stop_after=6))
-    assert kept_files(path.parent / ".himecat-cache") == [".gitignore", "0123abcd-0000.safetensors"]
+    assert kept_files(path.parent / ".himecat-cache") == [".gitignore", "0123abcd.sqlite"]
     encoder = FakeEncoder()
     encoded(path, encoder)
     assert len(encoder.asked) == 4
 
 
 def test_work_is_saved_on_the_way(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoder_cache, "SAVE_EVERY", 4)
-    monkeypatch.setattr(encoder_cache, "_CHUNK_TEXTS", 2)
-    # Killed, so that nothing is saved at the end.
-    monkeypatch.setattr(VectorCache, "__exit__", lambda *ignored: None)
-    with pytest.raises(KeyboardInterrupt):
-        encoded(path, FakeEncoder(stop_after=6))
-    encoder = FakeEncoder()
-    encoded(path, encoder)
-    assert len(encoder.asked) == 6
+    monkeypatch.setattr(encoder_cache, "_TEXTS_SORTED_AT_ONCE", 4)
+    folder, kept = path.parent / ".himecat-cache", []
+
+    class Watching(FakeEncoder):
+        def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+            if self.asked:
+                (count,) = sqlite3.connect(folder / "0123abcd.sqlite").execute("SELECT count(*) FROM vectors")
+                kept.append(count[0])
+            return super().encode(texts)
+
+    encoded(path, Watching())
+    assert kept == [4, 8]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a folder without permission to write")
+def test_vectors_are_read_where_nothing_can_be_written(path: Path) -> None:
+    encoded(path, FakeEncoder())
+    written(path, [*TEXTS, "new"])
+    folder, problems, encoder = path.parent / ".himecat-cache", Problems(), FakeEncoder()
+    os.chmod(folder / "0123abcd.sqlite", 0o444)
+    os.chmod(folder, 0o555)
+    encoded(path, encoder, problems)
+    os.chmod(folder, 0o755)
+    assert encoder.asked == ["new"]
+    assert "are not kept" in str(problems.of("warning")[0])
 
 
 def test_the_variable_names_one_folder_for_all(
@@ -273,7 +274,7 @@ def test_the_variable_names_one_folder_for_all(
     monkeypatch.setenv("HIMECAT_CACHE", str(shared))
     encoded(TEXTS, FakeEncoder())
     encoded(path, FakeEncoder(stop_after=0))
-    assert kept_files(shared) == ["0123abcd-0000.safetensors"]
+    assert kept_files(shared) == ["0123abcd.sqlite"]
     assert not (tmp_path / ".himecat-cache").exists()
 
 
