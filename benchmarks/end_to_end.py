@@ -80,8 +80,8 @@ def prepare(dataset_folder: str, into: str, count: str) -> None:
     import orjson
 
     from himecat.input.dataset import open_dataset
+    from himecat.input.formats import iter_records
     from himecat.input.problems import Problems
-    from himecat.input.records import iter_records
 
     dataset = open_dataset(dataset_folder)
     assert dataset.first_draw is not None, f"{dataset_folder} has no doc_id.txt"

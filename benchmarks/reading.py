@@ -31,8 +31,8 @@ WORDS = r"[a-z0-9]+(?:-[a-z0-9]+){0,3}"
 def records(limit: int | None) -> Iterator[dict[str, Any]]:
     """Documents of arxiv-large, or drawn ones where it is absent."""
     if DATA.exists():
+        from himecat.input.formats import iter_records
         from himecat.input.problems import Problems
-        from himecat.input.records import iter_records
 
         for number, record in enumerate(iter_records(DATA, Problems())):
             if number == limit:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from himecat.errors import UsageError
 from himecat.input import documents as documents_module
 from himecat.input.documents import Document, Fields, read_documents
+from himecat.input.formats import Source
 from himecat.input.problems import Problems
-from himecat.input.records import Source
 
 
 def chained(batches: Iterable[list[Document]]) -> list[Document]:

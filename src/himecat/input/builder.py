@@ -12,9 +12,9 @@ from himecat.errors import DataError, UsageError
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
+from himecat.input.formats import Source
 from himecat.input.problems import Problems, Severity
 from himecat.input.ragged import Ragged
-from himecat.input.records import Source
 from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
 from himecat.input.unspaced import looks_unspaced

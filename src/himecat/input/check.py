@@ -17,8 +17,8 @@ from himecat.input.check_report import CheckReport, MetadataSummary, render
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision
 from himecat.input.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
+from himecat.input.formats import Source, iter_records
 from himecat.input.problems import Problems, shortened
-from himecat.input.records import Source, iter_records
 from himecat.input.taxonomy.readers import TaxonomySource
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Draw, Validated, validate

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from himecat.errors import UsageError
+from himecat.input.formats import Record, Source, iter_records
 from himecat.input.problems import Problems, described, shortened
-from himecat.input.records import Record, Source, iter_records
 
 VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""

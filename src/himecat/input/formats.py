@@ -1,4 +1,4 @@
-"""From files of JSON, CSV, TSV and Parquet to records, one at a time: only the record at hand is in memory."""
+"""Records of files, tables and lists, one at a time: only the record at hand is in memory."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
-from himecat.errors import DataError, MissingExtraError
+from himecat.errors import DataError, MissingExtraError, UsageError
 from himecat.input.problems import Problems
-from himecat.input.streams import (
-    BrokenFile,
-    CheckedLines,
-    check_start,
-    decompressed,
-    kind_and_compression,
-    open_file,
-)
-from himecat.input.tables import BATCH_ROWS, arrow_rows, check_names
+from himecat.input.streams import BrokenFile, CheckedLines, check_start, open_stream
+from himecat.input.tables import BATCH_ROWS, arrow_rows, check_names, present_fields, table_batches
 
 # Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
 _LONGEST_CSV_FIELD = 1 << 27
@@ -49,40 +43,79 @@ class Record(NamedTuple):
     plain: bool = False
 
 
-def file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
-    """Read the records of a file, in order.
+class Table(Protocol):
+    """A pandas or polars data frame, or a pyarrow table."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns or their names."""
+
+
+Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
+
+
+def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
+    """Read the records of a file, a table or a list, in order, without holding them all.
 
     Parameters
     ----------
-    source : path
-        JSON lines (.jsonl, .ndjson, .json; a .json file may also be one array), CSV or TSV with a header row,
-        each plain or compressed (.gz, .zst), or Parquet.
+    source : path, table or iterable
+        A file (JSON lines in .jsonl, .ndjson or .json, one JSON array in .json, CSV or TSV with a header row, each
+        plain or compressed to .gz or .zst; Parquet); a pandas, polars or pyarrow table; or mappings, texts and
+        `Path` objects in any iterable.
     problems : Problems
-        Receives what is wrong with single records, which are given with `fields` None, and with the file.
+        Receives what is wrong with single records. Such a record is still given, with `fields` None, so
+        that positions stay aligned.
 
     Raises
     ------
     DataError
-        The file is missing, not readable or of an unknown kind.
+        A file is missing, not readable or of an unknown kind.
 
     Examples
     --------
-    >>> list(file_records("no-such-letters.csv", Problems()))
-    Traceback (most recent call last):
-    ...
-    himecat.errors.DataError: no-such-letters.csv: there is no such file.
+    >>> source = ["A red fox.", {"text": "A hen.", "farm": None}]
+    >>> [record.fields for record in iter_records(source, Problems())]
+    [{'text': 'A red fox.'}, {'text': 'A hen.'}]
     """
-    path = os.fsdecode(source)
-    suffix, compression = kind_and_compression(path)
-    last = ""
-    with open_file(path) as file:
-        stream = decompressed(file, compression)
-        if suffix == ".parquet":
-            records = _parquet_records(stream, path)
-        elif suffix in {".csv", ".tsv"}:
-            records = _csv_records(stream, path, "," if suffix == ".csv" else "\t", problems)
+    if isinstance(source, str | os.PathLike):
+        return _file_records(source, problems)
+    batches = table_batches(source)
+    if batches is not None:
+        rows = enumerate(chain.from_iterable(batches))
+        return (Record(f"row {number}", present_fields(row)) for number, row in rows)
+    # Iterating over a table of another library would give its column names, as if they were texts.
+    if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
+        kind = type(source).__name__
+        known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
+        raise UsageError(f"Documents come as {known}, not as a {kind}.")
+    return _listed_records(source, problems)
+
+
+def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record]:
+    for position, item in enumerate(items):
+        place = f"document {position}"
+        if isinstance(item, str):
+            yield Record(place, {"text": str(item)}, plain=True)
+        elif isinstance(item, Mapping):
+            yield Record(place, present_fields(item))
+        elif isinstance(item, os.PathLike):
+            yield from _file_records(item, problems)
         else:
-            records = _json_records(stream, path, suffix == ".json", problems)
+            problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
+            yield Record(place, None)
+
+
+def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
+    path = os.fsdecode(source)
+    last = ""
+    with open_stream(path) as (kind, stream):
+        if kind == ".parquet":
+            records = _parquet_records(stream, path)
+        elif kind in {".csv", ".tsv"}:
+            records = _csv_records(stream, path, "," if kind == ".csv" else "\t", problems)
+        else:
+            records = _json_records(stream, path, kind == ".json", problems)
         try:
             for record in records:
                 last = record.place

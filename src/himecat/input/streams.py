@@ -8,12 +8,13 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from himecat.errors import DataError, MissingExtraError
 
-FILE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
-COMPRESSION_SUFFIXES = (".gz", ".zst")
+_KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+_COMPRESSIONS = (".gz", ".zst")
 
 _BUFFER_BYTES = 1 << 18
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -36,42 +37,50 @@ class BrokenFile(Exception):
     """
 
 
-def kind_and_compression(path: str) -> tuple[str, str]:
-    """The kind of a file and its compression, by its name.
+@contextmanager
+def open_stream(path: str) -> Iterator[tuple[str, io.BufferedReader]]:
+    """The kind of a file by its name, such as `.csv`, and its decompressed bytes.
+
+    Raises
+    ------
+    DataError
+        The file is missing, not readable or of an unknown kind.
 
     Examples
     --------
-    >>> kind_and_compression("Letters.JSONL.gz")
-    ('.jsonl', '.gz')
-    """
-    if os.path.isdir(path):
-        raise DataError(f"{path}: this is a folder; name the file with the documents.")
-    name, compression = os.path.basename(path).lower(), ""
-    if name.endswith(COMPRESSION_SUFFIXES):
-        name, dot, compression = name.rpartition(".")
-        compression = dot + compression
-    suffix = os.path.splitext(name)[1]
-    if suffix not in FILE_SUFFIXES or (suffix == ".parquet" and compression):
-        if not os.path.exists(path):
-            raise DataError(f"{path[:200]}: there is no such file (texts are given as a list of strings).")
-        found = (
-            f"files ending in {suffix + compression!r} are not known" if suffix else "the name has no suffix"
-        )
-        known = f"{', '.join(FILE_SUFFIXES)} (all but .parquet also .gz or .zst)"
-        raise DataError(f"{path}: {found}; documents are read from {known}.")
-    return suffix, compression
-
-
-def open_file(path: str) -> io.BufferedReader:
-    """Open a file for its bytes; what prevents it is said in a `DataError`.
-
-    Examples
-    --------
-    >>> open_file("no-such-letters.csv")
+    >>> with open_stream("no-such-letters.csv"):
+    ...     pass
     Traceback (most recent call last):
     ...
     himecat.errors.DataError: no-such-letters.csv: there is no such file.
     """
+    kind, compression = _kind_and_compression(path)
+    with _open_file(path) as file:
+        if compression == ".gz":
+            yield kind, io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER_BYTES)
+        elif compression == ".zst":
+            yield kind, io.BufferedReader(_ZstdStream(file), _BUFFER_BYTES)
+        else:
+            yield kind, file
+
+
+def _kind_and_compression(path: str) -> tuple[str, str]:
+    if os.path.isdir(path):
+        raise DataError(f"{path}: this is a folder; name the file with the documents.")
+    name, compression = os.path.basename(path).lower(), ""
+    if name.endswith(_COMPRESSIONS):
+        name, compression = os.path.splitext(name)
+    kind = os.path.splitext(name)[1]
+    if kind not in _KINDS or (kind == ".parquet" and compression):
+        if not os.path.exists(path):
+            raise DataError(f"{path[:200]}: there is no such file (texts are given as a list of strings).")
+        found = f"files ending in {kind + compression!r} are not known" if kind else "the name has no suffix"
+        known = f"{', '.join(_KINDS)} (all but .parquet also .gz or .zst)"
+        raise DataError(f"{path}: {found}; documents are read from {known}.")
+    return kind, compression
+
+
+def _open_file(path: str) -> io.BufferedReader:
     try:
         return cast(io.BufferedReader, open(path, "rb", buffering=_BUFFER_BYTES))
     except FileNotFoundError:
@@ -81,22 +90,6 @@ def open_file(path: str) -> io.BufferedReader:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: the file cannot be opened ({reason}).") from None
-
-
-def decompressed(stream: io.BufferedReader, compression: str) -> io.BufferedReader:
-    """The decompressed bytes of a file.
-
-    Examples
-    --------
-    >>> compressed = io.BufferedReader(io.BytesIO(gzip.compress(b"a red fox")))
-    >>> decompressed(compressed, ".gz").read()
-    b'a red fox'
-    """
-    if compression == ".gz":
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
-    if compression == ".zst":
-        return io.BufferedReader(_ZstdStream(stream), _BUFFER_BYTES)
-    return stream
 
 
 class _ZstdStream(io.RawIOBase):

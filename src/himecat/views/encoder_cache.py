@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from himecat.errors import UsageError
 from himecat.input.documents import Document
+from himecat.input.formats import Source
 from himecat.input.problems import Problems
-from himecat.input.records import Source
 from himecat.runtime.progress import Progress, silent
 from himecat.views.matrices import unit_in_place
 from himecat.views.text_encoder import TextEncoder

@@ -11,8 +11,8 @@ from himecat.evaluation.metrics import Scores, score
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
+from himecat.input.formats import iter_records
 from himecat.input.problems import Problems
-from himecat.input.records import iter_records
 from himecat.input.taxonomy.tree import Taxonomy
 
 

@@ -21,8 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from himecat.errors import DataError, MissingExtraError, UsageError
+from himecat.input.formats import Record, Source, iter_records
 from himecat.input.problems import Problems
-from himecat.input.records import Record, Source, iter_records
 
 ROWS = [{"id": "a", "text": 'One, "two"\nthree é'}, {"id": "b", "text": "four"}]
 
