@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from himecat.errors import DataError
 from himecat.input.problems import Problems
-from himecat.input.taxonomy import lines as taxonomy_lines
+from himecat.input.small_files import parse_names
 from himecat.input.taxonomy import readers as taxonomy_readers
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy, render_tree
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
@@ -141,7 +141,7 @@ class TestNested:
         assert titles(read_taxonomy(written(tmp_path, "t.yaml", shared))) == [
             *("b/x", "b/y", "c/x", "c/y", "c/z", "d/x", "d/y"),
         ]
-        monkeypatch.setattr(taxonomy_lines, "MAX_NODES", 1000)
+        monkeypatch.setattr(readers, "MAX_NODES", 1000)
         assert "more than 1,000 nodes" in said_about(written(tmp_path, "t.yaml", "a: &a\n  b: *a\n  c:\n"))
 
     def test_deeply_nested_names_need_no_deep_stack(self) -> None:
@@ -230,7 +230,7 @@ class TestLines:
             "\t".join([names[node], *(names[c] for c in source.children[node])]) for node in source.inner
         ]
         problems = Problems()
-        assert taxonomy_lines.tree_of_lines("\n".join(lines), "tree", problems) == expected
+        assert taxonomy_readers.tree_of_lines("\n".join(lines), "tree", problems) == expected
         assert not problems.items
 
 
@@ -281,7 +281,7 @@ def test_nested_form_is_read_back_as_the_same_tree(paths: list[tuple[str, ...]])
     assert read_taxonomy(nested) == tree
     assert taxonomy_readers._from_nested(json.loads(json.dumps(nested)), "tree") == tree
     text = yaml.safe_dump(nested, sort_keys=False)
-    assert taxonomy_readers._from_nested(taxonomy_readers.parse_yaml(text, "tree"), "tree") == tree
+    assert taxonomy_readers._from_nested(parse_names(text, Path("tree.yaml")), "tree") == tree
 
 
 def test_a_drawn_tree() -> None:

@@ -22,7 +22,8 @@ from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems
-from himecat.input.taxonomy.readers import read_taxonomy, read_text
+from himecat.input.small_files import read_text
+from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 
 DOCUMENT_FILES = ("corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus.parquet")

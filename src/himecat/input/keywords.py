@@ -12,8 +12,8 @@ import numpy as np
 from himecat.errors import DataError
 from himecat.input.corpus import IntArray, Vocabulary
 from himecat.input.problems import Problems, described, shortened
-from himecat.input.taxonomy.lines import refuse_too_large
-from himecat.input.taxonomy.readers import parse_json, parse_yaml, read_text
+from himecat.input.small_files import parse_names, read_text
+from himecat.input.taxonomy.readers import refuse_too_large
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
 from himecat.input.tokenizer import UNICODE, Tokenizer
 
@@ -159,8 +159,7 @@ def _load(source: object) -> tuple[Mapping[Any, Any], str]:
         path = Path(source)
         place = str(path)
         text = read_text(path)
-        parse = parse_json if path.suffix.lower() == ".json" else parse_yaml
-        content = parse(text, place) if text.strip() else None
+        content = parse_names(text, path) if text.strip() else None
         if content is None:
             raise DataError(f"{place}: the file is empty; write labels and their words into it: {_EXAMPLE}.")
     else:

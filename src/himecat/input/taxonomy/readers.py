@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from himecat.errors import DataError
-from himecat.input.problems import Problems
-from himecat.input.taxonomy.lines import refuse_too_large, tree_of_lines
+from himecat.input.problems import Problems, shortened
+from himecat.input.small_files import parse_names, read_text
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
+
+MAX_NODES = 100_000
 
 TaxonomySource = Taxonomy | str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 Nested = dict[str, "Nested"]
@@ -49,10 +52,8 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
         text = read_text(path)
         if not text.strip():
             raise DataError(f"{path}: the file is empty; write the category tree into it.")
-        if path.suffix.lower() in (".yaml", ".yml"):
-            taxonomy = _from_nested(parse_yaml(text, place), place)
-        elif path.suffix.lower() == ".json":
-            taxonomy = _from_nested(parse_json(text, place), place)
+        if path.suffix.lower() in (".yaml", ".yml", ".json"):
+            taxonomy = _from_nested(parse_names(text, path), place)
         else:
             taxonomy = tree_of_lines(text, place, problems or Problems())
     else:
@@ -134,104 +135,6 @@ def _require_two_leaves(taxonomy: Taxonomy, place: str) -> None:
     raise DataError(f"{place}: there {only}; a tree needs two or more leaves to choose from.")
 
 
-def read_text(path: Path) -> str:
-    """The text of a small UTF-8 file; what prevents reading it is said in a `DataError`.
-
-    Examples
-    --------
-    >>> read_text(Path("no-such-tree.yaml"))
-    Traceback (most recent call last):
-    ...
-    himecat.errors.DataError: no-such-tree.yaml: there is no such file.
-    """
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file.") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: this is a folder, but a file is needed.") from None
-    except OSError as error:
-        raise DataError(f"{path}: the file cannot be read ({error.strerror}).") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path} line {line}: invalid UTF-8; save the file with that encoding.") from None
-
-
-def parse_json(text: str, place: str) -> object:
-    """What a JSON text holds; a name that stands twice below one parent is a `DataError`.
-
-    Examples
-    --------
-    >>> parse_json('{"arts": ["opera"]}', "tree.json")
-    {'arts': ['opera']}
-    """
-
-    def without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        entries: dict[str, object] = {}
-        for name, below in pairs:
-            if name in entries:
-                raise DataError(f"{place}: {name!r} stands twice below one parent; keep one of them.")
-            entries[name] = below
-        return entries
-
-    try:
-        return json.loads(text, object_pairs_hook=without_repeats)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{place} line {error.lineno}: broken JSON ({error.msg}).") from None
-    except RecursionError:
-        raise DataError(f"{place}: the names are nested too deeply.") from None
-
-
-def parse_yaml(text: str, place: str) -> object:
-    """What a YAML text holds, with names as they are written: `010` and `2019-01-01` stay strings.
-
-    Examples
-    --------
-    >>> parse_yaml("arts: [opera, 010]", "tree.yaml")
-    {'arts': ['opera', '010']}
-    """
-    import yaml
-
-    class TreeLoader(yaml.SafeLoader):
-        """Keeps numbers and dates as they are written, and knows the line of what cannot be a name."""
-
-        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-            seen: set[str] = set()
-            for key, _ in node.value:
-                here = f"{place} line {key.start_mark.line + 1}"
-                if not isinstance(key, yaml.ScalarNode) or key.tag.endswith(":null"):
-                    raise DataError(f"{here}: a category needs a name before the colon.")
-                if key.value in seen:
-                    raise DataError(f"{here}: {key.value!r} stands twice below one parent; keep one of them.")
-                seen.add(key.value)
-            return super().construct_mapping(node, deep)
-
-    def reject_bool(_: yaml.SafeLoader, node: yaml.ScalarNode) -> object:
-        raise DataError(
-            f"{place} line {node.start_mark.line + 1}: YAML reads {node.value} as true or false; "
-            f'write it in quotes to use it as a name: "{node.value}".'
-        )
-
-    # Only these keep their YAML meaning, so that 010 or 2019-01-01 stay the names they look like.
-    TreeLoader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in forms if tag.rsplit(":", 1)[1] in ("bool", "null", "merge")]
-        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    TreeLoader.add_constructor("tag:yaml.org,2002:bool", reject_bool)
-    try:
-        # A safe loader: it builds plain dicts, lists and strings only.
-        return yaml.load(text, Loader=TreeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise DataError(f"{place}{line}: broken YAML ({error.problem or error.context}).") from None
-    except yaml.YAMLError as error:
-        raise DataError(f"{place}: broken YAML ({str(error).splitlines()[0]}).") from None
-    except RecursionError:
-        raise DataError(f"{place}: the names are nested too deeply.") from None
-
-
 def _from_nested(source: object, place: str) -> Taxonomy:
     nested: Nested = {}
     stack: list[tuple[object, Nested, str]] = [(source, nested, "at the top")]
@@ -285,3 +188,113 @@ def _checked_name(key: object, where: str, place: str) -> str:
     if not key.strip():
         raise DataError(f"{place}: {where} an empty name was found.")
     return str(key).strip()
+
+
+def refuse_too_large(size: int, place: str) -> None:
+    """Raise once a tree has grown past `MAX_NODES`: shared branches multiply, in a circle without end.
+
+    Examples
+    --------
+    >>> refuse_too_large(MAX_NODES, "tree.txt")
+    >>> refuse_too_large(MAX_NODES + 1, "tree.txt")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.DataError: tree.txt: the tree has more than 100,000 nodes once ...
+    """
+    if size > MAX_NODES:
+        raise DataError(
+            f"{place}: the tree has more than {MAX_NODES:,} nodes once every category stands below each of "
+            "its parents; take out shared or repeated branches."
+        )
+
+
+def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
+    """Read `parent child child ...` lines; a category below several parents is copied to each of them."""
+    found = Problems()
+    children: dict[str, list[str]] = {}
+    line_of_name: dict[str, int] = {}
+    line_of_edge: dict[tuple[str, str], int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        names = [n for n in map(str.strip, line.split("\t")) if n] if "\t" in line.strip() else line.split()
+        for name in names:
+            line_of_name.setdefault(name, number)
+            children.setdefault(name, [])
+        for parent, child in ((names[0], child) for child in names[1:]):
+            here = f"{place} line {number}"
+            if child == parent:
+                found.error(here, f"{child!r} is its own parent; take it out of its children.")
+            elif (parent, child) in line_of_edge:
+                found.error(here, f"{child!r} stands twice below {parent!r}; keep one of them.")
+            else:
+                line_of_edge[parent, child] = number
+                children[parent].append(child)
+    cycle = _cycle(children)
+    if cycle:
+        closing = line_of_edge[cycle[-2], cycle[-1]]
+        circle = " -> ".join(cycle)
+        found.error(
+            f"{place} line {closing}", f"the tree runs in a circle, {circle}; take one step of it out."
+        )
+    with_parent = {child for _, child in line_of_edge}
+    roots = [name for name in children if name not in with_parent]
+    _check_roots(roots, line_of_name, place, found)
+    found.raise_errors()
+    return _unfolded(children, roots[0], place, problems)
+
+
+def _check_roots(roots: list[str], line_of_name: Mapping[str, int], place: str, found: Problems) -> None:
+    if len(roots) < 2:
+        return
+    if ROOT_NAME in roots:
+        for name in roots:
+            if name != ROOT_NAME:
+                found.error(
+                    f"{place} line {line_of_name[name]}",
+                    f"{name!r} has no parent; add it to the line of {ROOT_NAME} or of another category.",
+                )
+        return
+    listed = shortened([f"{name!r} (line {line_of_name[name]})" for name in roots])
+    joined = f"add one line that joins them: {ROOT_NAME}, then their names."
+    found.error(place, f"there are {len(roots)} roots, {listed}; {joined}")
+
+
+def _cycle(children: Mapping[str, Sequence[str]]) -> list[str]:
+    """One circle of names, the first repeated at the end; empty when there is none."""
+    done: set[str] = set()
+    for start in children:
+        if start in done:
+            continue
+        # An ordered set: the names from `start` down to where the search stands.
+        trail = {start: iter(children[start])}
+        while trail:
+            at = next(reversed(trail))
+            name = next(trail[at], None)
+            if name is None:
+                done.add(at)
+                del trail[at]
+            elif name in trail:
+                way = list(trail)
+                return [*way[way.index(name) :], name]
+            elif name not in done:
+                trail[name] = iter(children[name])
+    return []
+
+
+def _unfolded(children: Mapping[str, Sequence[str]], root: str, place: str, problems: Problems) -> Taxonomy:
+    """The tree in which every way from the root to a name is a node of its own."""
+    names, parents = [root], [-1]
+    node = 0
+    while node < len(names):
+        below = children[names[node]]
+        names.extend(below)
+        parents.extend([node] * len(below))
+        refuse_too_large(len(names), place)
+        node += 1
+    copied = [name for name, times in Counter(names).items() if times > 1]
+    if copied:
+        problems.note(
+            place,
+            f"{len(copied)} labels can be reached in several ways ({shortened(copied, 5)}) and were copied to each "
+            f"place: {len(names) - 1:,} categories instead of {len(children) - 1:,}.",
+        )
+    return Taxonomy(names, parents)
