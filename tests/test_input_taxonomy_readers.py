@@ -141,7 +141,7 @@ class TestNested:
         assert titles(read_taxonomy(written(tmp_path, "t.yaml", shared))) == [
             *("b/x", "b/y", "c/x", "c/y", "c/z", "d/x", "d/y"),
         ]
-        monkeypatch.setattr(readers, "MAX_NODES", 1000)
+        monkeypatch.setattr(taxonomy_readers, "MAX_NODES", 1000)
         assert "more than 1,000 nodes" in said_about(written(tmp_path, "t.yaml", "a: &a\n  b: *a\n  c:\n"))
 
     def test_deeply_nested_names_need_no_deep_stack(self) -> None:
