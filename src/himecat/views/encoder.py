@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.views.base import Batch, Phrase, View, register_view
-from himecat.views.encoder_cache import COLUMN, EncoderReader
 from himecat.views.matrices import FloatArray
 from himecat.views.text_encoder import TextEncoder
 
@@ -33,15 +32,18 @@ class EncoderView(View):
     @property
     def reader(self) -> ColumnReader | None:
         """Computes the vectors while documents are read."""
+        # SQLite is loaded only where there is an encoder.
+        from himecat.views.encoder_cache import EncoderReader
+
         return None if self.encoder is None else EncoderReader(self.encoder)
 
     def see(self, batch: Batch) -> FloatArray:
         """The vectors of the documents."""
-        if COLUMN not in batch.corpus.columns:
+        if self.name not in batch.corpus.columns:
             raise UsageError(
                 "This model was fitted with an encoder: its vectors are needed for these documents."
             )
-        return batch.corpus.columns[COLUMN]
+        return batch.corpus.columns[self.name]
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray | None:
         """The texts of names and keywords, encoded."""

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.figures.placement import Box, place_names, samples_along
+from himecat.compare.figures.placement import place_names
 from himecat.compare.figures.style import INK, SOFT, check_suffix, house_style, look, plain, save, shortened
 from himecat.errors import UsageError
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -21,8 +22,6 @@ _MARGIN = 40.0
 _LONGEST_NAME = 28
 # t-SNE has no neighbours to go by among fewer.
 _FEWEST = 5
-# The exact method takes the square of the number of nodes in time and memory.
-_EXACT_UP_TO = 200
 
 
 def draw_label_map(
@@ -73,7 +72,7 @@ def draw_label_map(
         panel = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
         panel.axis("off")
         _draw_tree(panel, points, taxonomy)
-        missing = _draw_names(figure, panel, points, taxonomy, Box(3, 16, width - 3, height - 22))
+        missing = _draw_names(figure, panel, points, taxonomy)
         if title:
             panel.text(8, height - 8, plain(title), va="top", fontweight="bold", fontsize=11)
         note = "t-SNE of the label vectors, with the edges of the tree"
@@ -100,22 +99,13 @@ def project(vectors: FloatArray) -> FloatArray:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = vectors / np.where(lengths > 0, lengths, 1.0)
-    # Between unit vectors, Euclidean distances rank like cosines.
-    start = units - units.mean(axis=0)
+    units = unit(vectors)
     with threadpool_limits(1):
-        left, strength, _ = np.linalg.svd(start, full_matrices=False)
-        first = np.zeros((count, 2))
-        kept = min(2, left.shape[1])
-        first[:, :kept] = left[:, :kept] * strength[:kept]
-        # Both for a start of t-SNE's usual size and against the free sign of singular vectors.
-        first *= np.where(first[np.abs(first).argmax(axis=0), [0, 1]] < 0, -1, 1)
-        scale = first[:, 0].std()
-        first = first / scale * 1e-4 if scale > 0 else np.random.default_rng(0).normal(0, 1e-4, (count, 2))
+        # Between unit vectors, Euclidean distances rank like cosines.
         finder = TSNE(
             perplexity=min(20.0, (count - 1) / 3),
-            init=first.astype(np.float32),
+            # There are no principal components where all vectors are equal, and only one of single numbers.
+            init="pca" if units.shape[1] > 1 and np.ptp(units, axis=0).any() else "random",
             random_state=0,
             method="exact",
         )
@@ -177,11 +167,13 @@ def _marker_size(taxonomy: Taxonomy, node: int) -> float:
     return 12.0 if taxonomy.depths[node] == 1 else 5.5 if taxonomy.is_leaf(node) else 8.0
 
 
-def _draw_names(figure: Any, panel: Any, points: FloatArray, taxonomy: Taxonomy, room: Box) -> int:
+def _draw_names(figure: Any, panel: Any, points: FloatArray, taxonomy: Taxonomy) -> int:
     """Write the names that have room; gives how many have not."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.transforms import Bbox
 
     category = _first_level(taxonomy)
+    room = Bbox([[3, 16], [panel.get_xlim()[1] - 3, panel.get_ylim()[1] - 22]])
     # At 72 dots per inch what is measured is in points of print.
     figure.set_dpi(72)
     canvas: Any = FigureCanvasAgg(figure)
@@ -199,16 +191,14 @@ def _draw_names(figure: Any, panel: Any, points: FloatArray, taxonomy: Taxonomy,
     boxes = [text.get_window_extent(renderer) for text in texts]
     sizes = np.array([(box.width + 3, box.height + 1) for box in boxes])
     radii = np.array([9.0, *(_marker_size(taxonomy, node) / 2 + 1 for node in range(1, len(taxonomy)))])
-    edges = [samples_along(points[taxonomy.parents[node]], points[node]) for node in taxonomy if node]
-    places = place_names(points, sizes, radii, _in_turn(points, taxonomy), room, np.concatenate(edges))
+    places = place_names(points, sizes, radii, _in_turn(points, taxonomy), room)
     for node, (text, place) in enumerate(zip(texts, places, strict=True)):
         if place is None:
             text.remove()
             continue
-        text.set_position(place.centre)
-        if taxonomy.depths[node] <= 1:
-            text.set_bbox({"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8})
-        near = place.nearest(points[node])
+        text.set_position((place.p0 + place.p1) / 2)
+        text.set_bbox({"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 0.8})
+        near = np.clip(points[node], place.p0, place.p1)
         if np.hypot(*(near - points[node])) > radii[node] + 5:
             panel.plot(*np.array([points[node], near]).T, color=SOFT, linewidth=0.6, alpha=0.6, zorder=2)
     return sum(place is None for place in places)
