@@ -14,14 +14,8 @@ import pytest
 from himecat import Supervision, Taxonomy, read_corpus
 from himecat.compare.systems._language_model import learn_language
 from himecat.compare.systems._topics import fit_topic, keywords_of_leaves
-from himecat.compare.systems._wesh_ensemble import (
-    Ensemble,
-    LocalClassifier,
-    WeSHClassSettings,
-    batch_of,
-    training_texts,
-)
-from himecat.compare.systems._wesh_selftraining import blocked, self_train, sharpened
+from himecat.compare.systems._wesh_ensemble import Ensemble, LocalClassifier, WeSHClassSettings
+from himecat.compare.systems._wesh_selftraining import LevelDescent, blocked, self_train, sharpened
 from himecat.compare.systems.system import Task
 from himecat.compare.systems.weshclass import (
     WeSHClass,
@@ -33,6 +27,8 @@ from himecat.compare.systems.weshclass import (
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
 from himecat.input.corpus import Corpus, Ragged
+from himecat.paper.synthesis import SyntheticDocuments
+from himecat.paper.topdown import training_set
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 
 pytest.importorskip("torch")
@@ -188,29 +184,32 @@ def test_pseudo_documents_begin_each_sentence_with_a_word_of_their_category() ->
         task, corpus.tokens, vectors_of(corpus) / 3, keywords, replace(QUICK, sentence=2)
     )
     # Documents have four words on average: two sentences of two.
-    assert set(made[JAZZ].lengths.tolist()) == {4}
-    assert len(made[JAZZ]) == 40
-    starts = made[JAZZ].values.reshape(40, 2, 2)[:, :, 0]
+    assert set(made.of(JAZZ).lengths.tolist()) == {4}
+    assert len(made.of(JAZZ)) == 40
+    starts = made.of(JAZZ).values.reshape(40, 2, 2)[:, :, 0]
     assert (starts == keywords[JAZZ][0]).mean() > 0.9
-    assert TAX not in made
+    assert not len(made.of(TAX))
 
 
 def test_labelled_documents_make_up_their_share_of_the_training_texts() -> None:
     task = small_task()
-    made = {FILM: Ragged.from_lists([[0]] * 50), TREE.find("music"): Ragged.from_lists([[1]] * 50)}
-    texts, targets = training_texts(task, task.corpus.tokens, made, TREE.find("arts"), QUICK)
+    pseudo = {FILM: np.zeros((50, 1), np.int32), TREE.find("music"): np.ones((50, 1), np.int32)}
+    made = SyntheticDocuments.from_matrices(pseudo, len(TREE))
+    real = task.corpus.tokens.take(task.leaf_rows)
+    texts = training_set(TREE, TREE.find("arts"), real, task.supervision, made, 0.2, smoothing=0.2)
+    targets = texts.soft_targets(np.arange(len(texts)))
     # Three labelled documents lie below `arts`; a fifth of a hundred is not reached with six of each.
-    assert len(texts) == len(targets) == 100 + 3 * 7
+    assert len(texts) == len(texts.documents) == 100 + 3 * 7
     assert np.allclose(targets.sum(axis=1), 1.0)
+    assert np.allclose(np.sort(targets[:100]), [0.1, 0.9])
     children = TREE.children[TREE.find("arts")]
     assert np.allclose(targets[100:].sum(axis=0)[children.index(FILM)], 7)
 
 
 def two_level_ensemble(task: Task) -> Ensemble:
-    local = {
-        node: LocalClassifier(len(task.corpus.words), len(TREE.children[node]), seed=node)
-        for node in (0, TREE.find("arts"), TREE.find("music"))
-    }
+    local = {node: LocalClassifier() for node in (0, TREE.find("arts"), TREE.find("music"))}
+    for node, cnn in local.items():
+        cnn.initialise(len(task.corpus.words), len(TREE.children[node]), np.random.default_rng(node))
     return Ensemble(TREE, vectors_of(task.corpus) / 3, local)
 
 
@@ -244,7 +243,7 @@ def test_a_step_of_the_ensemble_follows_the_slope_of_the_divergence() -> None:
         weights.vector[at] += 0.01
         slopes.append((divergence() - base) / 0.01)
         weights.vector[:] = before
-    ensemble.learn(task.corpus.tokens, rows, targets, level, rate=1.0, momentum=0.0)
+    LevelDescent(ensemble, task.corpus.tokens, level, rate=1.0, momentum=0.0).step(rows, targets)
     assert np.allclose((before - weights.vector)[bias:], slopes, atol=5e-3)
 
 
@@ -275,12 +274,12 @@ def test_labelled_documents_are_never_blocked_and_blocking_can_be_switched_off()
     task = small_task()
     unsure = two_level_ensemble(task)
     for classifier in unsure.local.values():
-        classifier.reset_output()
+        classifier.network.weights.output[:] = 0.0
     # Jazz documents are surely in `arts`, and nothing is known below.
     arts_first = np.eye(3, dtype=np.float32)[[TREE.children[0].index(TREE.find("arts"))] * 40]
-    batch = batch_of(task.corpus.tokens, np.arange(40), unsure.vectors)
+    descent = LevelDescent(unsure, task.corpus.tokens, 0, 0.1, 0.9)
     for _ in range(60):
-        unsure.local[0].learn(batch, arts_first, 0.1, 0.9)
+        descent.step(np.arange(40), arts_first)
     stops = self_train(task, unsure, task.corpus.tokens, replace(QUICK, rounds=0))
     assert not stops[:5].any()
     assert set(stops[5:40].tolist()) == {TREE.find("arts")}
@@ -316,13 +315,13 @@ def test_self_training_keeps_matrix_products_on_one_thread(monkeypatch: pytest.M
     from threadpoolctl import threadpool_info, threadpool_limits
 
     seen = []
-    learn = Ensemble.learn
+    step = LevelDescent.step
 
-    def watched(self: Ensemble, *given: Any) -> None:
+    def watched(self: LevelDescent, *given: Any) -> None:
         seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
-        learn(self, *given)
+        step(self, *given)
 
-    monkeypatch.setattr(Ensemble, "learn", watched)
+    monkeypatch.setattr(LevelDescent, "step", watched)
     task = small_task()
     with threadpool_limits(2):
         self_train(task, two_level_ensemble(task), task.corpus.tokens, QUICK)

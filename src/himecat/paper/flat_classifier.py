@@ -18,19 +18,32 @@ FloatArray = npt.NDArray[np.float32]
 class TrainingSet:
     """Documents as word ids with the position of the child category each belongs to.
 
+    The first `n_soft` of them, which are synthetic, have soft labels: a share `smoothing` is spread evenly.
+
     Examples
     --------
-    >>> few = TrainingSet(Ragged.from_lists([[0, 1], [2]]), np.array([0, 1]), 2)
-    >>> len(few)
-    2
+    >>> few = TrainingSet(Ragged.from_lists([[0, 1], [2]]), np.array([0, 1]), 2, n_soft=1, smoothing=0.5)
+    >>> len(few), few.soft_targets(np.arange(2)).tolist()
+    (2, [[0.75, 0.25], [0.0, 1.0]])
     """
 
     documents: Ragged
     targets: npt.NDArray[np.int64]
     n_classes: int
+    n_soft: int = 0
+    smoothing: float = 0.0
 
     def __len__(self) -> int:
         return len(self.targets)
+
+    def soft_targets(self, rows: npt.NDArray[np.int64]) -> FloatArray:
+        """The share of every child in the label of some documents."""
+        shares = np.zeros((len(rows), self.n_classes), dtype=np.float32)
+        shares[np.arange(len(rows)), self.targets[rows]] = 1.0
+        if self.smoothing:
+            soft = rows < self.n_soft
+            shares[soft] = shares[soft] * (1.0 - self.smoothing) + self.smoothing / self.n_classes
+        return shares
 
 
 @runtime_checkable

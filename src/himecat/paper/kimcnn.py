@@ -174,6 +174,36 @@ class KimNetwork:
         gradient.filters[:] = by_column.T
 
 
+class Descent:
+    """Gradient descent with momentum on the cross-entropy of a network's scores to soft targets.
+
+    Examples
+    --------
+    >>> network = KimNetwork(2, 2, (2, 3), 5, 6, np.random.default_rng(0))
+    >>> batch = Batch(np.eye(2, dtype=np.float32), np.array([0, 1], np.int32), np.array([0, 1, 2]))
+    >>> descent = Descent(network, rate=0.1, momentum=0.9)
+    >>> for _ in range(50):
+    ...     descent.step(batch, np.array([[0.9, 0.1], [0.2, 0.8]], dtype=np.float32))
+    >>> network.forward(batch).scores.argmax(axis=1).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, network: KimNetwork, rate: float, momentum: float) -> None:
+        self.network, self.rate, self.momentum = network, rate, momentum
+        self._gradient = Weights(*network.weights.sizes)
+        self._velocity = np.zeros_like(network.weights.vector)
+
+    def step(self, batch: Batch, targets: FloatArray, of: int | None = None) -> None:
+        """Take one step; a row of targets sums to the document's weight, and the loss is a mean over `of` documents."""
+        done = self.network.forward(batch)
+        slope = softmax(done.scores) * targets.sum(axis=1, keepdims=True) - targets
+        slope /= of or len(targets)
+        self.network.backward(done, slope, self._gradient)
+        self._velocity *= self.momentum
+        self._velocity += self._gradient.vector
+        self.network.weights.vector -= self.rate * self._velocity
+
+
 class Batches:
     """Lays out chosen documents as batches; a batch is good until the next one is made."""
 
@@ -239,6 +269,8 @@ class KimCNN:
     """
 
     name = "kim-cnn"
+    network: KimNetwork
+    n_classes: int
 
     def __init__(
         self,
@@ -259,8 +291,6 @@ class KimCNN:
         self.min_steps = min_steps
         self.rate = rate
         self.momentum = momentum
-        self.n_classes = 0
-        self.network: KimNetwork | None = None
 
     def fit(
         self,
@@ -272,16 +302,27 @@ class KimCNN:
     ) -> None:
         """Train on documents; the same seed gives the same weights."""
         rng = np.random.default_rng(seed)
-        self.n_classes = training.n_classes
-        self.network = KimNetwork(
-            words.shape[1], training.n_classes, self.widths, self.maps, self.hidden, rng
-        )
+        self.initialise(words.shape[1], training.n_classes, rng)
+        self.train(training, words, rng, advance)
+
+    def initialise(self, dimension: int, n_classes: int, rng: np.random.Generator) -> None:
+        """Begin with random weights."""
+        self.n_classes = n_classes
+        self.network = KimNetwork(dimension, n_classes, self.widths, self.maps, self.hidden, rng)
+
+    def train(
+        self,
+        training: TrainingSet,
+        words: FloatArray,
+        rng: np.random.Generator,
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        """Train the network further, on documents in an order that `rng` draws."""
         if not len(training):
             # Nothing to learn from: equal scores, not those of random weights.
             self.network.weights.output[:] = 0.0
             return
-        weights = self.network.weights
-        gradient, velocity = Weights(*weights.sizes), np.zeros_like(weights.vector)
+        descent = Descent(self.network, self.rate, self.momentum)
         batch_of = Batches(training.documents, words, self.network, self.batch_size)
         batches = math.ceil(len(training) / self.batch_size)
         passes = max(self.epochs, math.ceil(self.min_steps / max(1, batches)))
@@ -291,22 +332,13 @@ class KimCNN:
                 if stop_requested():
                     raise Stopped
                 chosen = order[start : start + self.batch_size]
-                seen = self.network.forward(batch_of(chosen))
-                # The slope of the mean cross-entropy.
-                slope = softmax(seen.scores)
-                slope[np.arange(len(chosen)), training.targets[chosen]] -= 1.0
-                slope /= len(chosen)
-                self.network.backward(seen, slope, gradient)
-                velocity *= self.momentum
-                velocity += gradient.vector
-                weights.vector -= self.rate * velocity
+                descent.step(batch_of(chosen), training.soft_targets(chosen))
             if advance is not None:
                 # Whatever the number of passes, progress counts epochs.
                 advance(done * self.epochs // passes - (done - 1) * self.epochs // passes)
 
     def predict_proba(self, documents: Ragged, words: FloatArray) -> FloatArray:
         """Probabilities over the children; a document without known words gets equal ones."""
-        assert self.network is not None
         batch_of = Batches(documents, words, self.network, _PREDICT_BATCH)
         found = np.empty((len(documents), self.n_classes), dtype=np.float32)
         for start in range(0, len(documents), _PREDICT_BATCH):
@@ -317,7 +349,6 @@ class KimCNN:
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings and weights."""
-        assert self.network is not None
         settings = {
             "widths": list(self.widths),
             "maps": self.maps,
@@ -334,11 +365,8 @@ class KimCNN:
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> KimCNN:
         """Rebuild from settings and weights."""
         cnn = cls(**{**settings, "widths": tuple(settings["widths"])})
-        dimension = arrays["filters"].shape[0]
-        cnn.n_classes = int(arrays["output_bias"].shape[0])
-        cnn.network = KimNetwork(
-            dimension, cnn.n_classes, cnn.widths, cnn.maps, cnn.hidden, np.random.default_rng(0)
-        )
+        n_classes = int(arrays["output_bias"].shape[0])
+        cnn.initialise(arrays["filters"].shape[0], n_classes, np.random.default_rng(0))
         for name, array in cnn.network.weights.arrays.items():
             if arrays[name].shape != array.shape:
                 raise ValueError(f"{name!r} should have the shape {array.shape}, not {arrays[name].shape}")

@@ -6,7 +6,7 @@ category takes its documents from those of its children (Eq. 29).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,18 @@ class SyntheticDocuments:
     documents: Ragged
     members: dict[int, npt.NDArray[np.int64]]
 
+    @classmethod
+    def from_matrices(cls, made: Mapping[int, IntArray], n_nodes: int) -> SyntheticDocuments:
+        """Documents of one length, a row of word ids each, by category; the other categories have none."""
+        members = dict.fromkeys(range(1, n_nodes), np.zeros(0, dtype=np.int64))
+        count = 0
+        for node, rows in made.items():
+            members[node] = np.arange(count, count + len(rows))
+            count += len(rows)
+        values = np.concatenate([np.zeros(0, dtype=np.int32), *(rows.reshape(-1) for rows in made.values())])
+        length = len(values) // max(1, count)
+        return cls(Ragged(values, np.arange(count + 1, dtype=np.int64) * length), members)
+
     def of(self, node: int) -> Ragged:
         """The documents of one category."""
         return self.documents.take(self.members[node])
@@ -72,24 +84,28 @@ def nearest_words(
     return ids, cosines
 
 
-def _documents_of_leaf(
-    label: npt.NDArray[np.float32],
+def words_around(
+    vectors: npt.NDArray[np.float32],
     words: npt.NDArray[np.float32],
-    beta: int,
     length: int,
-    concentration: float,
     neighbours: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Draw beta documents of `length` words: a vector from vMF(label), then words from its neighbourhood."""
-    vectors = sample_vmf(label, concentration, beta, rng)
+    """For each document vector, draw `length` of its nearest words: a softmax over their dot products (Eq. 25).
+
+    Examples
+    --------
+    >>> space = np.eye(3, dtype=np.float32)
+    >>> words_around(space[:1], space, 4, 1, np.random.default_rng(0)).tolist()
+    [[0, 0, 0, 0]]
+    """
     ids, cosines = nearest_words(vectors, words, neighbours)
     odds = np.exp(cosines.astype(np.float64) - cosines[:, :1])
     cumulative = np.cumsum(odds, axis=1)
     cumulative /= cumulative[:, -1:]
-    uniform = rng.random((beta, length))
-    made = np.empty((beta, length), dtype=np.int32)
-    for row in range(beta):
+    uniform = rng.random((len(vectors), length))
+    made = np.empty((len(vectors), length), dtype=np.int32)
+    for row in range(len(vectors)):
         picks = np.searchsorted(cumulative[row], uniform[row], side="right")
         made[row] = ids[row, np.minimum(picks, ids.shape[1] - 1)]
     return made
@@ -141,7 +157,8 @@ def synthesize(
     def leaf_job(leaf: int) -> Callable[[], IntArray]:
         def job() -> IntArray:
             rng = np.random.default_rng([seed, leaf])
-            made = _documents_of_leaf(labels[leaf], words, beta, length, concentration, neighbours, rng)
+            drawn = sample_vmf(labels[leaf], concentration, beta, rng)
+            made = words_around(drawn, words, length, neighbours, rng)
             if advance is not None:
                 advance(1)
             return made
@@ -150,15 +167,11 @@ def synthesize(
 
     length = max(1, length)
     if beta == 0 or len(words) == 0:
-        empty = np.zeros(0, dtype=np.int64)
-        return SyntheticDocuments(Ragged.from_lists([]), dict.fromkeys(range(1, len(taxonomy)), empty))
+        return SyntheticDocuments.from_matrices({}, len(taxonomy))
     made = run_parallel([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
-    values = np.concatenate([part.reshape(-1) for part in made])
-    offsets = np.arange(0, len(values) + 1, length, dtype=np.int64)
-    members: dict[int, npt.NDArray[np.int64]] = {
-        leaf: np.arange(position * beta, (position + 1) * beta)
-        for position, leaf in enumerate(taxonomy.leaves)
-    }
+    of_leaves = dict(zip(taxonomy.leaves, made, strict=True))
+    found = SyntheticDocuments.from_matrices(of_leaves, len(taxonomy))
+    members = found.members
     for node in reversed(taxonomy.inner):
         if node == 0:
             continue
@@ -172,4 +185,4 @@ def synthesize(
                 for position, child in enumerate(children)
             ]
         )
-    return SyntheticDocuments(Ragged(values, offsets), members)
+    return found

@@ -36,6 +36,7 @@ def training_set(
     supervision: Supervision,
     synthetic: SyntheticDocuments,
     real_share: float,
+    smoothing: float = 0.0,
 ) -> TrainingSet:
     """Mix the real and the synthetic documents of the children of `node`.
 
@@ -46,6 +47,8 @@ def training_set(
     ----------
     real : Ragged
         Word ids of the labelled documents, in the order of `supervision`.
+    smoothing : float
+        Share of a synthetic document's label that is spread evenly over the children.
 
     Examples
     --------
@@ -71,7 +74,9 @@ def training_set(
         repeats = max(1, math.ceil(real_share * n_synthetic / len(chosen)))
         parts.append(real.take(np.tile(chosen, repeats)))
         targets.append(np.tile(below_node[chosen], repeats))
-    return TrainingSet(Ragged.concatenate(parts), np.concatenate(targets), len(children))
+    return TrainingSet(
+        Ragged.concatenate(parts), np.concatenate(targets), len(children), n_synthetic, smoothing
+    )
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,7 @@ def fit_top_down(
     make: Callable[[], FlatClassifier],
     *,
     real_share: float = 0.2,
+    smoothing: float = 0.0,
     seed: int = 0,
     threads: int = 1,
     advance: Callable[[int], None] | None = None,
@@ -240,7 +246,7 @@ def fit_top_down(
     def node_job(node: int) -> Callable[[], FlatClassifier]:
         def job() -> FlatClassifier:
             classifier = make()
-            mixed = training_set(taxonomy, node, real, supervision, synthetic, real_share)
+            mixed = training_set(taxonomy, node, real, supervision, synthetic, real_share, smoothing)
             own_seed = int(np.random.SeedSequence([seed, node]).generate_state(1)[0])
             classifier.fit(mixed, words, seed=own_seed, advance=advance)
             return classifier

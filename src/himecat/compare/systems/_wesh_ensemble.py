@@ -1,30 +1,27 @@
-"""The parameters of WeSHClass, its convolutional network per inner node, and the classifier of a level."""
+"""The parameters of WeSHClass, and its Kim-CNNs at the inner nodes of the tree."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax
 from himecat.compare.systems.system import Task, check_parameters, parameter
-from himecat.input.corpus import Ragged
+from himecat.input.corpus import Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.kernels import kimcnn as _kernels
-from himecat.paper.kimcnn import Batch, KimNetwork, Weights
-from himecat.runtime.threads import Stopped, run_parallel, stop_requested
+from himecat.paper.flat_classifier import TrainingSet
+from himecat.paper.kimcnn import KimCNN
+from himecat.paper.synthesis import SyntheticDocuments
+from himecat.paper.topdown import fit_top_down
+from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-_WIDTHS, _MAPS, _HIDDEN = (2, 3, 4, 5), 20, 20
-BATCH = 256
 _PREDICT_BATCH = 4096
-# Documents with less of their target below a node are left out of its training.
-_LEAST_MASS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -91,78 +88,6 @@ class WeSHClassSettings:
         check_parameters(self)
 
 
-def batch_of(documents: Ragged, rows: Rows, vectors: FloatArray) -> Batch:
-    """The documents of some rows as a batch for a network.
-
-    Examples
-    --------
-    >>> batch = batch_of(Ragged.from_lists([[3], [1, 3]]), np.array([1]), np.eye(4, dtype=np.float32))
-    >>> batch.vectors.shape, batch.words.tolist(), batch.offsets.tolist()
-    ((2, 4), [0, 1], [0, 2])
-    """
-    offsets = np.empty(len(rows) + 1, dtype=np.int64)
-    local = np.empty(int(documents.lengths[rows].sum()), dtype=np.int32)
-    distinct = np.empty(min(len(local), len(vectors)), dtype=np.int32)
-    place = np.full(len(vectors), -1, dtype=np.int32)
-    n = _kernels.number_words(documents.values, documents.offsets, rows, place, local, offsets, distinct)
-    return Batch(vectors[distinct[:n]], local, offsets)
-
-
-class LocalClassifier:
-    """The network of one inner node, which learns by gradient descent with momentum.
-
-    Parameters
-    ----------
-    dimension, n_classes : int
-        Length of a word vector; number of children.
-    seed : int
-        Source of the starting weights.
-
-    Examples
-    --------
-    >>> local = LocalClassifier(2, 2, seed=0)
-    >>> batch = batch_of(Ragged.from_lists([[0], [1]]), np.arange(2), np.eye(2, dtype=np.float32))
-    >>> for _ in range(50):
-    ...     local.learn(batch, np.array([[0.9, 0.1], [0.2, 0.8]], dtype=np.float32), 0.1, 0.9)
-    >>> local.scores(batch).argmax(axis=1).tolist()
-    [0, 1]
-    """
-
-    def __init__(self, dimension: int, n_classes: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        self.network = KimNetwork(dimension, n_classes, _WIDTHS, _MAPS, _HIDDEN, rng)
-        self._gradient = Weights(*self.network.weights.sizes)
-        self._velocity = np.zeros_like(self.network.weights.vector)
-
-    def scores(self, batch: Batch) -> FloatArray:
-        """Probabilities over the children."""
-        return softmax(self.network.forward(batch).scores)
-
-    def learn(
-        self, batch: Batch, targets: FloatArray, rate: float, momentum: float, of: int | None = None
-    ) -> None:
-        """Take one step towards targets over the children.
-
-        A row of targets sums to what the document weighs here; the slope is a mean over `of` documents.
-        """
-        seen = self.network.forward(batch)
-        slope = softmax(seen.scores) * targets.sum(axis=1, keepdims=True) - targets
-        slope /= of or len(targets)
-        self.network.backward(seen, slope, self._gradient)
-        self._velocity *= momentum
-        self._velocity += self._gradient.vector
-        self.network.weights.vector -= rate * self._velocity
-
-    def reset_momentum(self) -> None:
-        """Start anew without momentum."""
-        self._velocity[:] = 0.0
-
-    def reset_output(self) -> None:
-        """Give equal scores to all children."""
-        self.network.weights.output[:] = 0.0
-        self.network.weights.output_bias[:] = 0.0
-
-
 @dataclass(frozen=True)
 class Ensemble:
     """The local classifiers of a tree; a category's probability is the product of the choices on its path.
@@ -173,7 +98,7 @@ class Ensemble:
         The tree.
     vectors : array
         Unit vectors of the words.
-    local : dict
+    local : mapping
         The classifiers, by inner node; a node with one child has none.
 
     Examples
@@ -186,7 +111,7 @@ class Ensemble:
 
     taxonomy: Taxonomy
     vectors: FloatArray
-    local: dict[int, LocalClassifier] = field(default_factory=dict)
+    local: Mapping[int, KimCNN] = field(default_factory=dict)
 
     def classes_at(self, level: int) -> list[int]:
         """What the classifier of a level chooses among: the nodes one deeper, and the leaves above them."""
@@ -204,155 +129,79 @@ class Ensemble:
 
         With a `level`, nodes deeper than its classes are left at 0.
         """
-        inner = [node for node in self.taxonomy.inner if level is None or self.taxonomy.depths[node] <= level]
-        pieces = [rows[start : start + _PREDICT_BATCH] for start in range(0, len(rows), _PREDICT_BATCH)]
+        taxonomy = self.taxonomy
+        inner = [node for node in taxonomy.inner if level is None or taxonomy.depths[node] <= level]
 
-        def job_for(piece: Rows) -> Callable[[], FloatArray]:
-            return lambda: self._batch_probabilities(documents, piece, inner)
+        def job_for(start: int) -> Callable[[], FloatArray]:
+            def job() -> FloatArray:
+                batch = documents.take(rows[start : start + _PREDICT_BATCH])
+                found = np.zeros((len(batch), len(taxonomy)), dtype=np.float32)
+                found[:, 0] = 1.0
+                for node in inner:
+                    children = list(taxonomy.children[node])
+                    found[:, children] = found[:, [node]]
+                    if node in self.local:
+                        found[:, children] *= self.local[node].predict_proba(batch, self.vectors)
+                return found
 
-        empty = np.zeros((0, len(self.taxonomy)), dtype=np.float32)
-        return np.concatenate([empty, *run_parallel([job_for(piece) for piece in pieces], threads)])
+            return job
 
-    def _batch_probabilities(self, documents: Ragged, rows: Rows, inner: list[int]) -> FloatArray:
-        batch = batch_of(documents, rows, self.vectors)
-        wordless = np.diff(batch.offsets) == 0
-        found = np.zeros((len(rows), len(self.taxonomy)), dtype=np.float32)
-        found[:, 0] = 1.0
-        for node in inner:
-            children = list(self.taxonomy.children[node])
-            found[:, children] = found[:, [node]]
-            if node in self.local:
-                choice = self.local[node].scores(batch)
-                choice[wordless] = 1.0 / len(children)
-                found[:, children] *= choice
-        return found
+        starts = range(0, len(rows), _PREDICT_BATCH)
+        empty = np.zeros((0, len(taxonomy)), dtype=np.float32)
+        return np.concatenate([empty, *run_parallel([job_for(start) for start in starts], threads)])
 
-    def learn(
-        self, documents: Ragged, rows: Rows, targets: FloatArray, level: int, rate: float, momentum: float
+
+class LocalClassifier(KimCNN):
+    """The network of one inner node; its training documents are shuffled by a stream of their own."""
+
+    def fit(
+        self,
+        training: TrainingSet,
+        words: FloatArray,
+        *,
+        seed: int,
+        advance: Callable[[int], None] | None = None,
     ) -> None:
-        """Take one step towards targets over the classes of a level, in all local classifiers above them.
-
-        The Kullback-Leibler divergence from the targets to products of choices is a sum over the inner nodes:
-        each has its own divergence, weighed by the part of the target that lies below it.
-        """
-        mass = np.zeros((len(rows), len(self.taxonomy)), dtype=np.float32)
-        mass[:, self.classes_at(level)] = targets
-        for node in range(len(self.taxonomy) - 1, 0, -1):
-            mass[:, self.taxonomy.parents[node]] += mass[:, node]
-        for node, classifier in self.local.items():
-            if self.taxonomy.depths[node] <= level:
-                relevant = np.flatnonzero(mass[:, node] > _LEAST_MASS)
-                if len(relevant):
-                    batch = batch_of(documents, rows[relevant], self.vectors)
-                    wanted = mass[relevant][:, list(self.taxonomy.children[node])]
-                    classifier.learn(batch, wanted, rate, momentum, of=len(rows))
-
-
-def softened(position: int, n_classes: int, alpha: float) -> FloatArray:
-    """The label of a pseudo document: its category, and a share `alpha` spread evenly over all.
-
-    Examples
-    --------
-    >>> softened(1, 4, 0.2).astype(float).round(2).tolist()
-    [0.05, 0.85, 0.05, 0.05]
-    """
-    label = np.full(n_classes, alpha / n_classes, dtype=np.float32)
-    label[position] += 1.0 - alpha
-    return label
+        """Train on documents."""
+        self.initialise(words.shape[1], training.n_classes, np.random.default_rng(seed))
+        self.train(training, words, np.random.default_rng([seed, 1]), advance)
 
 
 def pretrain(
     task: Task,
     documents: Ragged,
     vectors: FloatArray,
-    made: Mapping[int, Ragged],
+    made: SyntheticDocuments,
     settings: WeSHClassSettings,
 ) -> Ensemble:
     """Train a local classifier for every inner node with a choice, on pseudo and labelled documents.
 
     Examples
     --------
-    >>> from himecat import Supervision, read_corpus
+    >>> from himecat import read_corpus
     >>> corpus = read_corpus(["goal", "law"])
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> task = Task(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
-    >>> made = {1: Ragged.from_lists([[0, 0]] * 9), 2: Ragged.from_lists([[1, 1]] * 9)}
+    >>> made = SyntheticDocuments.from_matrices({1: np.zeros((9, 2), int), 2: np.ones((9, 2), int)}, 3)
     >>> few = WeSHClassSettings(epochs=40)
     >>> ensemble = pretrain(task, corpus.tokens, np.eye(2, dtype=np.float32), made, few)
     >>> ensemble.probabilities(corpus.tokens, np.arange(2))[:, 1:].argmax(axis=1).tolist()
     [0, 1]
     """
     taxonomy = task.taxonomy
-    choosing = [node for node in taxonomy.inner if len(taxonomy.children[node]) > 1]
-    # The largest first, so that no long job is left for the end.
-    choosing.sort(key=lambda node: (-len(taxonomy.children[node]), node))
-    with task.progress.stage("Pretraining the classifiers", total=settings.epochs * len(choosing)) as stage:
-
-        def job_for(node: int) -> Callable[[], LocalClassifier]:
-            def job() -> LocalClassifier:
-                texts, targets = training_texts(task, documents, made, node, settings)
-                seed = int(np.random.SeedSequence([task.seed, node]).generate_state(1)[0])
-                classifier = LocalClassifier(vectors.shape[1], targets.shape[1], seed)
-                _train(classifier, texts, targets, vectors, settings, seed, stage.advance)
-                return classifier
-
-            return job
-
-        trained = run_parallel([job_for(node) for node in choosing], task.threads)
-    return Ensemble(taxonomy, vectors, dict(zip(choosing, trained, strict=True)))
-
-
-def training_texts(
-    task: Task, documents: Ragged, made: Mapping[int, Ragged], node: int, settings: WeSHClassSettings
-) -> tuple[Ragged, FloatArray]:
-    """Texts and targets over the children of a node: pseudo documents with softened labels, labelled ones.
-
-    Examples
-    --------
-    >>> from himecat import Supervision, read_corpus
-    >>> corpus = read_corpus(["goal", "law"])
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> task = Task(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
-    >>> made = {1: Ragged.from_lists([[0, 0]])}
-    >>> texts, targets = training_texts(task, corpus.tokens, made, 0, WeSHClassSettings(alpha=0.5))
-    >>> len(texts), targets.tolist()
-    (3, [[0.75, 0.25], [1.0, 0.0], [0.0, 1.0]])
-    """
-    children = task.taxonomy.children[node]
-    member = task.taxonomy.leaf_membership[list(children)][:, task.taxonomy.leaf_position[task.leaf_nodes]]
-    known = np.flatnonzero(member.any(axis=0) & (documents.lengths[task.leaf_rows] > 0))
-    parts = [made[child] for child in children if child in made]
-    targets = [
-        np.tile(softened(position, len(children), settings.alpha), (len(made[child]), 1))
-        for position, child in enumerate(children)
-        if child in made
-    ]
-    n_made = sum(len(part) for part in parts)
-    repeats = max(1, math.ceil(settings.real_share * n_made / len(known))) if len(known) else 0
-    parts.append(documents.take(np.tile(task.leaf_rows[known], repeats)))
-    targets.append(np.tile(member[:, known].T, (repeats, 1)).astype(np.float32).reshape(-1, len(children)))
-    return Ragged.concatenate(parts), np.concatenate(targets)
-
-
-def _train(
-    classifier: LocalClassifier,
-    texts: Ragged,
-    targets: FloatArray,
-    vectors: FloatArray,
-    settings: WeSHClassSettings,
-    seed: int,
-    advance: Callable[[int], None],
-) -> None:
-    rng = np.random.default_rng([seed, 1])
-    if not len(texts):
-        classifier.reset_output()
-    for _ in range(settings.epochs):
-        order = rng.permutation(len(texts))
-        for start in range(0, len(order), BATCH):
-            if stop_requested():
-                raise Stopped
-            rows = order[start : start + BATCH]
-            batch = batch_of(texts, rows, vectors)
-            classifier.learn(batch, targets[rows], settings.rate, settings.momentum)
-        advance(1)
-    classifier.reset_momentum()
+    choosing = sum(1 for node in taxonomy.inner if len(taxonomy.children[node]) > 1)
+    with task.progress.stage("Pretraining the classifiers", total=settings.epochs * choosing) as stage:
+        fitted = fit_top_down(
+            taxonomy,
+            documents.take(task.leaf_rows),
+            Supervision(task.leaf_rows, task.leaf_nodes),
+            made,
+            vectors,
+            lambda: LocalClassifier(epochs=settings.epochs, rate=settings.rate, momentum=settings.momentum),
+            real_share=settings.real_share,
+            smoothing=settings.alpha,
+            seed=task.seed,
+            threads=task.threads,
+            advance=stage.advance,
+        )
+    return Ensemble(taxonomy, vectors, cast("Mapping[int, KimCNN]", fitted.classifiers))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from himecat.compare.systems._wesh_ensemble import BATCH, Ensemble, WeSHClassSettings
+from himecat.compare.systems._wesh_ensemble import Ensemble, FloatArray, Rows, WeSHClassSettings
 from himecat.compare.systems.system import Task
 from himecat.input.corpus import Ragged
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.paper.kimcnn import Batches, Descent
+from himecat.runtime.progress import Stage
 from himecat.runtime.threads import one_blas_thread
 
-FloatArray = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int64]
+_BATCH = 256
+# Documents with less of their target below a node are left out of its training.
+_LEAST_MASS = 1e-3
 
 
 def sharpened(found: FloatArray) -> FloatArray:
@@ -30,33 +32,11 @@ def sharpened(found: FloatArray) -> FloatArray:
     return np.asarray(weights / totals, dtype=np.float32)
 
 
-def normalised_entropy(taxonomy: Taxonomy, found: FloatArray, node: int) -> npt.NDArray[np.float64]:
-    """Entropy of every document's probabilities over the children of a node: 0 for one child, 1 for all alike.
-
-    Parameters
-    ----------
-    found : array of shape (documents, nodes)
-        Probabilities of the nodes.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> normalised_entropy(tree, np.array([[1, 0.5, 0.5], [1, 1, 0]], dtype=np.float32), 0).tolist()
-    [1.0, 0.0]
-    """
-    children = list(taxonomy.children[node])
-    if len(children) < 2:
-        return np.zeros(len(found))
-    share = found[:, children].astype(np.float64)
-    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
-    entropy = np.abs((share * np.log(np.maximum(share, 1e-300))).sum(axis=1))
-    return np.asarray(entropy / np.log(len(children)), dtype=np.float64)
-
-
 def blocked(taxonomy: Taxonomy, found: FloatArray, classes: list[int], level: int, gamma: float) -> Rows:
     """Where each document is blocked: an inner node, or 0 for a document that is not.
 
-    The choice among the siblings of its best class must not be too even. Nothing is blocked at the root.
+    The normalised entropy over the siblings of its best class (1 where all are alike) must not be above `gamma`.
+    Nothing is blocked at the root.
 
     Examples
     --------
@@ -71,9 +51,13 @@ def blocked(taxonomy: Taxonomy, found: FloatArray, classes: list[int], level: in
     parents = np.array(taxonomy.parents)[np.array(classes)[found[:, classes].argmax(axis=1)]]
     for parent in np.unique(parents).tolist():
         # Leaves further up were decided on in an earlier level.
-        if taxonomy.depths[parent] == level:
+        children = list(taxonomy.children[parent])
+        if taxonomy.depths[parent] == level and len(children) > 1:
             here = np.flatnonzero(parents == parent)
-            stops[here[normalised_entropy(taxonomy, found[here], parent) > gamma]] = parent
+            share = found[here][:, children].astype(np.float64)
+            share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+            entropy = np.abs((share * np.log(np.maximum(share, 1e-300))).sum(axis=1))
+            stops[here[entropy / np.log(len(children)) > gamma]] = parent
     return stops
 
 
@@ -103,86 +87,88 @@ def self_train(task: Task, ensemble: Ensemble, documents: Ragged, settings: WeSH
     stops = np.zeros(len(documents), dtype=np.int64)
     order = np.random.default_rng([task.seed, 2]).permutation(np.flatnonzero(documents.lengths > 0))
     for level in range(task.taxonomy.depth):
-        title = f"Self-training on level {level + 1}"
-        active = order[stops[order] == 0]
-        with task.progress.stage(title, total=settings.rounds) as stage:
-            training = _LevelTraining(task, ensemble, documents, active, level, settings)
-            for _ in range(settings.rounds if ensemble.local and len(active) else 0):
-                if not training.round():
-                    break
-                stage.advance()
-            if settings.block and len(active):
-                stops[active] = training.stops(training.probabilities())
-        for classifier in ensemble.local.values():
-            classifier.reset_momentum()
+        rows = order[stops[order] == 0]
+        with task.progress.stage(f"Self-training on level {level + 1}", total=settings.rounds) as stage:
+            if len(rows):
+                stops[rows] = _train_level(task, ensemble, documents, rows, level, settings, stage)
     return stops
 
 
-class _LevelTraining:
-    """The rounds of one level, on the documents that came so far."""
+def _train_level(
+    task: Task,
+    ensemble: Ensemble,
+    documents: Ragged,
+    rows: Rows,
+    level: int,
+    settings: WeSHClassSettings,
+    stage: Stage,
+) -> Rows:
+    """The rounds of one level on some documents; where each of them is blocked afterwards."""
+    taxonomy, classes = task.taxonomy, ensemble.classes_at(level)
+    # Position among the classes of what a document is known to be; -1 where it is not known.
+    class_of_leaf = taxonomy.leaf_membership[classes].argmax(axis=0)
+    known = np.full(len(documents), -1, dtype=np.int64)
+    known[task.leaf_rows] = class_of_leaf[taxonomy.leaf_position[task.leaf_nodes]]
+    known = known[rows]
+
+    def classify() -> tuple[FloatArray, Rows]:
+        found = ensemble.probabilities(documents, rows, task.threads, level)
+        stops = np.zeros(len(rows), dtype=np.int64)
+        if settings.block:
+            stops = np.where(known < 0, blocked(taxonomy, found, classes, level, settings.gamma), 0)
+        return found[:, classes], stops
+
+    last: Rows | None = None
+    start = 0
+    if ensemble.local:
+        descent = LevelDescent(ensemble, documents, level, settings.self_rate, settings.momentum)
+    for _ in range(settings.rounds if ensemble.local else 0):
+        found, stops = classify()
+        labels = np.where(stops > 0, -1, found.argmax(axis=1))
+        if last is not None and np.mean(last != labels) < settings.delta / 100:
+            break
+        last = labels
+        free = np.flatnonzero(stops == 0)
+        targets = sharpened(found[free])
+        labelled = known[free] >= 0
+        targets[labelled] = np.eye(len(classes), dtype=np.float32)[known[free[labelled]]]
+        for _ in range(settings.round_steps if len(free) else 0):
+            start = 0 if start >= len(free) else start
+            batch = slice(start, start + _BATCH)
+            descent.step(rows[free[batch]], targets[batch])
+            start += _BATCH
+        stage.advance()
+    return classify()[1]
+
+
+class LevelDescent:
+    """Gradient descent of all local classifiers above the classes of a level, together.
+
+    The Kullback-Leibler divergence from the targets to products of choices is a sum over the inner nodes: each
+    has its own divergence, weighed by the part of the target that lies below it.
+    """
 
     def __init__(
-        self,
-        task: Task,
-        ensemble: Ensemble,
-        documents: Ragged,
-        rows: Rows,
-        level: int,
-        settings: WeSHClassSettings,
+        self, ensemble: Ensemble, documents: Ragged, level: int, rate: float, momentum: float
     ) -> None:
-        self._task, self._ensemble, self._documents = task, ensemble, documents
-        self._rows, self._level, self._settings = rows, level, settings
-        self._classes = ensemble.classes_at(level)
-        leaf_of = dict(zip(task.leaf_rows.tolist(), task.leaf_nodes.tolist(), strict=True))
-        # Position among the classes of what a document is known to be; -1 where it is not known.
-        above = {node: position for position, node in enumerate(self._classes)}
-        self._known = np.array(
-            [self._class_of(leaf_of[row], above) if row in leaf_of else -1 for row in rows.tolist()],
-            dtype=np.int64,
-        )
-        self._labels: Rows | None = None
-        self._next = 0
+        self._taxonomy, self._classes = ensemble.taxonomy, ensemble.classes_at(level)
+        self._local = {
+            node: Descent(classifier.network, rate, momentum)
+            for node, classifier in ensemble.local.items()
+            if ensemble.taxonomy.depths[node] <= level
+        }
+        # All networks have filters of the same shape, so that one of them can stand for all.
+        network = next(iter(ensemble.local.values())).network
+        self._batch_of = Batches(documents, ensemble.vectors, network, _BATCH)
 
-    def _class_of(self, leaf: int, position: dict[int, int]) -> int:
-        return next(position[node] for node in self._task.taxonomy.lineages[leaf] if node in position)
-
-    def probabilities(self) -> FloatArray:
-        """Probabilities of the nodes down to the classes of the level."""
-        return self._ensemble.probabilities(self._documents, self._rows, self._task.threads, self._level)
-
-    def stops(self, found: FloatArray) -> Rows:
-        """Where the documents are blocked; one with a label never is."""
-        taxonomy, gamma = self._task.taxonomy, self._settings.gamma
-        stops = blocked(taxonomy, found, self._classes, self._level, gamma)
-        stops[self._known >= 0] = 0
-        return stops
-
-    def round(self) -> bool:
-        """Classify, and train unless hardly a label changed; say whether that was done."""
-        settings = self._settings
-        found = self.probabilities()
-        labels = found[:, self._classes].argmax(axis=1)
-        stays = np.zeros(len(labels), dtype=np.bool_)
-        if settings.block:
-            stays = self.stops(found) > 0
-            labels[stays] = -1
-        last, self._labels = self._labels, labels
-        if last is not None and np.mean(last != labels) < settings.delta / 100:
-            return False
-        free = np.flatnonzero(~stays)
-        targets = sharpened(found[free][:, self._classes])
-        labelled = np.flatnonzero(self._known[free] >= 0)
-        targets[labelled] = np.eye(len(self._classes), dtype=np.float32)[self._known[free[labelled]]]
-        for _ in range(settings.round_steps if len(free) else 0):
-            self._next = 0 if self._next >= len(free) else self._next
-            batch = np.arange(self._next, min(self._next + BATCH, len(free)))
-            self._next += BATCH
-            self._ensemble.learn(
-                self._documents,
-                self._rows[free[batch]],
-                targets[batch],
-                self._level,
-                settings.self_rate,
-                settings.momentum,
-            )
-        return True
+    def step(self, rows: Rows, targets: FloatArray) -> None:
+        """Take one step towards targets over the classes."""
+        mass = np.zeros((len(rows), len(self._taxonomy)), dtype=np.float32)
+        mass[:, self._classes] = targets
+        for node in range(len(self._taxonomy) - 1, 0, -1):
+            mass[:, self._taxonomy.parents[node]] += mass[:, node]
+        for node, descent in self._local.items():
+            relevant = np.flatnonzero(mass[:, node] > _LEAST_MASS)
+            if len(relevant):
+                wanted = mass[relevant][:, list(self._taxonomy.children[node])]
+                descent.step(self._batch_of(rows[relevant]), wanted, of=len(rows))

@@ -17,7 +17,7 @@ from himecat.compare.systems.system import NodeArray, System, Task, parameter, w
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.paper.synthesis import nearest_words
+from himecat.paper.synthesis import SyntheticDocuments, nearest_words
 from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
@@ -186,7 +186,7 @@ def make_pseudo_documents(
     vectors: npt.NDArray[np.float32],
     keywords: Keywords,
     settings: WeSHClassSettings,
-) -> dict[int, Ragged]:
+) -> SyntheticDocuments:
     """Write `beta` documents for every category that has keywords and a sibling.
 
     A document begins with the word nearest to a vector drawn from the category's topic; the language model continues
@@ -201,8 +201,8 @@ def make_pseudo_documents(
     >>> few = WeSHClassSettings(beta=3, language_tokens=0)
     >>> words = np.eye(4, dtype=np.float32)
     >>> made = make_pseudo_documents(task, corpus.tokens, words, {1: np.array([0]), 2: np.array([2])}, few)
-    >>> {node: (len(texts), int(texts[0][0])) for node, texts in made.items()}
-    {1: (3, 0), 2: (3, 2)}
+    >>> [(len(made.of(node)), int(made.of(node)[0][0])) for node in (1, 2)]
+    [(3, 0), (3, 2)]
     """
     topics = topics_of(task.taxonomy, keywords, vectors)
     lengths = documents.lengths[documents.lengths > 0]
@@ -230,16 +230,16 @@ def make_pseudo_documents(
         )
     with task.progress.stage("Writing pseudo documents", total=len(topics)) as stage:
 
-        def job_for(node: int) -> Callable[[], Ragged]:
-            def job() -> Ragged:
+        def job_for(node: int) -> Callable[[], npt.NDArray[np.int32]]:
+            def job() -> npt.NDArray[np.int32]:
                 rng = np.random.default_rng([task.seed, node])
                 drawn = topics[node].draw(settings.beta, rng)
                 starts = nearest_words(drawn, vectors, 1)[0][:, 0]
                 texts = language.texts_from(np.repeat(starts, sentences), sentence, int(rng.integers(2**31)))
-                rows = texts.reshape(settings.beta, sentences * sentence)[:, :length]
                 stage.advance()
-                return Ragged(rows.ravel(), np.arange(settings.beta + 1, dtype=np.int64) * length)
+                return texts.reshape(settings.beta, sentences * sentence)[:, :length]
 
             return job
 
-        return dict(zip(topics, run_parallel([job_for(node) for node in topics], task.threads), strict=True))
+        made = run_parallel([job_for(node) for node in topics], task.threads)
+    return SyntheticDocuments.from_matrices(dict(zip(topics, made, strict=True)), len(task.taxonomy))
