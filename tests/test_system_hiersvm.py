@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from himecat import Supervision, Taxonomy, read_corpus
-from himecat.compare.systems.hiersvm import HierSvm, labelled_below, walk_down
+from himecat.compare.systems.hiersvm import HierSvm, walk_down
 from himecat.compare.systems.system import Task
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
@@ -82,12 +82,14 @@ def test_metadata_alone_can_tell_documents_apart() -> None:
 
 
 def test_a_document_labelled_with_an_inner_node_helps_above_it_and_not_below() -> None:
-    labelled = Supervision(np.array([0, 1, 2]), np.array([MUSIC, JAZZ, FILM]))
-    everywhere = np.ones(len(TREE), dtype=np.bool_)
-    rows, children = labelled_below(TREE, ARTS, labelled, everywhere)
-    assert (rows.tolist(), children.tolist()) == ([0, 1, 2], [MUSIC, MUSIC, FILM])
-    rows, children = labelled_below(TREE, MUSIC, labelled, everywhere)
-    assert (rows.tolist(), children.tolist()) == ([1], [JAZZ])
+    labels = {0: MUSIC, 1: JAZZ, 2: OPERA, 3: FILM, 4: SPORT}
+    Remembering.taught.clear()
+    walk_down(np.arange(5.0)[:, np.newaxis], task_of(["x"] * 5, dict(reversed(labels.items()))), Remembering)
+    assert Remembering.taught == [
+        ([4, 3, 2, 1, 0], [SPORT, ARTS, ARTS, ARTS, ARTS]),
+        ([3, 2, 1, 0], [FILM, MUSIC, MUSIC, MUSIC]),
+        ([2, 1], [OPERA, JAZZ]),
+    ]
 
 
 def test_the_walk_never_ends_where_no_leaf_is_known() -> None:

@@ -12,7 +12,7 @@ import pytest
 from himecat import Corpus, Supervision, Taxonomy, read_corpus
 from himecat.compare.protocol.measure import Source, measure
 from himecat.compare.systems.encoder_logistic import EncoderLogistic
-from himecat.compare.systems.system import NodeArray, Task, predict_leaves
+from himecat.compare.systems.system import NodeArray, Task
 from himecat.compare.systems.tfidf_svm import TfidfSvm, token_counts
 from himecat.errors import DataError, UsageError
 from himecat.views.encoder_cache import COLUMN
@@ -80,11 +80,9 @@ def test_the_length_of_a_vector_does_not_matter_and_zeros_do_not_break() -> None
     assert found.tolist() == encoder_logistic(vectors * np.float32(7), given).tolist()
 
 
-def test_vectors_that_are_absent_or_too_few_are_told() -> None:
+def test_vectors_that_are_absent_are_told() -> None:
     with pytest.raises(UsageError, match="read without a text encoder"):
         encoder_logistic(None, labelled(row0=MUSIC))
-    with pytest.raises(UsageError, match="Document 5 is labelled, but there are features for 2 documents"):
-        predict_leaves(np.eye(2), labelled(row0=MUSIC, row5=FILM), TREE, None)
 
 
 def test_it_is_measured_on_the_documents_that_were_not_drawn(letters: Path) -> None:

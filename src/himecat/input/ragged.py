@@ -37,6 +37,19 @@ class Ragged:
         values = np.fromiter((v for row in lists for v in row), dtype=np.int32, count=int(offsets[-1]))
         return cls(values, offsets)
 
+    @classmethod
+    def grouped(cls, rows: npt.NDArray[np.integer], values: npt.NDArray[np.integer], n_rows: int) -> Ragged:
+        """Values by the row that each belongs to; those of one row stay in their order.
+
+        Examples
+        --------
+        >>> Ragged.grouped(np.array([1, 0, 1]), np.array([5, 6, 7]), 2)[1].tolist()
+        [5, 7]
+        """
+        offsets = np.zeros(n_rows + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=n_rows), out=offsets[1:])
+        return cls(values[np.argsort(rows, kind="stable")].astype(np.int32), offsets)
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

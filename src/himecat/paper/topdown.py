@@ -63,17 +63,13 @@ def training_set(
     parts = [synthetic.of(child) for child in children]
     targets = [np.full(len(part), position, dtype=np.int64) for position, part in enumerate(parts)]
     n_synthetic = sum(len(part) for part in parts)
-    position_of = {child: position for position, child in enumerate(children)}
-    level = taxonomy.depths[node]
-    lineages = [taxonomy.lineages[known] for known in supervision.nodes.tolist()]
-    below_node = np.array(
-        [position_of.get(line[level], -1) if len(line) > level else -1 for line in lineages], dtype=np.int64
-    )
-    chosen = np.flatnonzero((below_node >= 0) & (real.lengths > 0))
+    # Children are numbered in rising order.
+    towards = taxonomy.child_towards(node, supervision.nodes)
+    chosen = np.flatnonzero((towards > 0) & (real.lengths > 0))
     if len(chosen):
         repeats = max(1, math.ceil(real_share * n_synthetic / len(chosen)))
         parts.append(real.take(np.tile(chosen, repeats)))
-        targets.append(np.tile(below_node[chosen], repeats))
+        targets.append(np.tile(np.searchsorted(children, towards[chosen]), repeats))
     return TrainingSet(
         Ragged.concatenate(parts), np.concatenate(targets), len(children), n_synthetic, smoothing
     )

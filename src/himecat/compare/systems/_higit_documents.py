@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._topics import fit_topic
-from himecat.input.corpus import Ragged
+from himecat.compare.systems._topics import topic_of
+from himecat.input.corpus import IntArray
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.paper.synthesis import SyntheticDocuments, nearest_words
+from himecat.paper.synthesis import SyntheticDocuments, nearest_words, words_around
 from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
@@ -91,12 +91,11 @@ def write_documents(
     topics: FloatArray,
     words: FloatArray,
     background: npt.NDArray[np.float64],
-    *,
     length: int,
     neighbours: int,
     alpha: float,
     rng: np.random.Generator,
-) -> npt.NDArray[np.int32]:
+) -> IntArray:
     """Write a document for each topic vector.
 
     A word is drawn from the background with probability alpha, otherwise from the topic's nearest words in
@@ -114,17 +113,9 @@ def write_documents(
     >>> np.unique(made).tolist()
     [0, 2]
     """
-    ids, cosines = nearest_words(topics, words, neighbours)
-    odds = np.exp(cosines.astype(np.float64))
-    cumulative = np.cumsum(odds, axis=1)
-    cumulative /= cumulative[:, -1:]
-    uniform = rng.random((len(topics), length))
+    made = words_around(topics, words, length, neighbours, rng)
     common = np.cumsum(background)
-    everyday = np.searchsorted(common, rng.random((len(topics), length)) * common[-1], side="right")
-    made = np.empty((len(topics), length), dtype=np.int32)
-    for row in range(len(topics)):
-        picks = np.searchsorted(cumulative[row], uniform[row], side="right")
-        made[row] = ids[row, np.minimum(picks, ids.shape[1] - 1)]
+    everyday = np.searchsorted(common, rng.random(made.shape) * common[-1], side="right")
     return np.where(rng.random(made.shape) < alpha, everyday.astype(np.int32), made)
 
 
@@ -157,38 +148,25 @@ def pseudo_documents(
     {'a': 3, 'b': 0, 'a/x': 3, 'a/y': 3}
     """
 
-    def node_job(node: int) -> Callable[[], dict[int, npt.NDArray[np.int32]]]:
+    def node_job(node: int) -> Callable[[], dict[int, IntArray]]:
         return lambda: written_at(node)
 
-    def written_at(node: int) -> dict[int, npt.NDArray[np.int32]]:
+    def written_at(node: int) -> dict[int, IntArray]:
         leaves = [leaf for leaf in taxonomy.leaves_under(node) if len(keywords.get(leaf, ()))]
         of_leaf = dict(zip(leaves, enrich([keywords[leaf] for leaf in leaves], words), strict=True))
         made = {}
         for child in taxonomy.children[node]:
-            groups = [
-                np.concatenate([of_leaf[leaf] for leaf in below])
-                for part in taxonomy.children[child] or (child,)
-                if (below := [leaf for leaf in taxonomy.leaves_under(part) if leaf in of_leaf])
-            ]
-            if groups:
+            topic = topic_of(taxonomy, child, of_leaf, words)
+            if topic is not None:
                 rng = np.random.default_rng([seed, child])
-                topics = fit_topic(groups, words).draw(beta, rng)
-                made[child] = write_documents(
-                    topics, words, background, length=length, neighbours=neighbours, alpha=alpha, rng=rng
-                )
+                drawn = topic.draw(beta, rng)
+                made[child] = write_documents(drawn, words, background, length, neighbours, alpha, rng)
             if advance is not None:
                 advance(1)
         return made
 
     length = max(1, length)
-    members = {node: np.zeros(0, dtype=np.int64) for node in range(1, len(taxonomy))}
-    if not beta or not len(words):
-        return SyntheticDocuments(Ragged.from_lists([]), members)
-    parts, count = [], 0
-    for made in run_parallel([node_job(node) for node in taxonomy.inner], threads):
-        for child, documents in made.items():
-            members[child] = np.arange(count, count + len(documents))
-            count += len(documents)
-            parts.append(documents.reshape(-1))
-    values = np.concatenate([np.zeros(0, dtype=np.int32), *parts])
-    return SyntheticDocuments(Ragged(values, np.arange(0, len(values) + 1, length)), members)
+    made: dict[int, IntArray] = {}
+    for part in run_parallel([node_job(node) for node in taxonomy.inner if beta and len(words)], threads):
+        made |= part
+    return SyntheticDocuments.from_matrices(made, len(taxonomy))

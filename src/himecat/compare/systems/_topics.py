@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.input.corpus import Ragged
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.vmf import estimate_concentration, sample_vmf
 
 # Words in more than this share of the labelled documents are not specific enough.
@@ -128,6 +129,31 @@ def fit_topic(groups: Sequence[npt.NDArray[np.int64]], vectors: npt.NDArray[np.f
         # A component that lost all its words to others is gone.
         topic = _maximise(points, belongs[belongs.sum(axis=1) > 1e-6])
     return topic
+
+
+def topic_of(
+    taxonomy: Taxonomy,
+    node: int,
+    keywords: Mapping[int, npt.NDArray[np.int64]],
+    vectors: npt.NDArray[np.float32],
+) -> Topic | None:
+    """The topic of a category: a component for each child, of the keywords below it; none without keywords.
+
+    A leaf has one component, of its own keywords.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b",)])
+    >>> topic = topic_of(tree, 1, {3: np.array([0]), 4: np.array([1])}, np.eye(3, dtype=np.float32))
+    >>> len(topic.means), topic_of(tree, 2, {3: np.array([0])}, np.eye(3, dtype=np.float32))
+    (2, None)
+    """
+    groups = [
+        np.concatenate([keywords[leaf] for leaf in below])
+        for part in taxonomy.children[node] or (node,)
+        if (below := [leaf for leaf in taxonomy.leaves_under(part) if len(keywords.get(leaf, ()))])
+    ]
+    return fit_topic(groups, vectors) if groups else None
 
 
 def _maximise(points: npt.NDArray[np.float64], belongs: npt.NDArray[np.float64]) -> Topic:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from himecat.compare.systems.system import NodeArray, System, Task, parameter, predict_leaves
+from himecat.compare.systems.system import NodeArray, System, Task, parameter
 from himecat.errors import UsageError
 from himecat.views.encoder_cache import COLUMN
 
@@ -50,5 +50,4 @@ class EncoderLogistic(System):
             raise UsageError("The documents were read without a text encoder: name one to get their vectors.")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit = vectors / np.where(lengths > 0, lengths, 1.0)
-        classifier = LogisticRegression(C=self.c, max_iter=1000)
-        return predict_leaves(unit, task.supervision, task.taxonomy, classifier)
+        return task.predict_flat(unit, LogisticRegression(C=self.c, max_iter=1000))

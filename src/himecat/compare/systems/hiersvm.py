@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from himecat.compare.systems.system import NodeArray, System, Task, parameter
-from himecat.compare.systems.tfidf_svm import token_counts
-from himecat.input.corpus import Supervision
-from himecat.input.taxonomy.tree import Taxonomy
+from himecat.compare.systems.system import NodeArray, Task
+from himecat.compare.systems.tfidf_svm import TfidfSvm
 
 
 @dataclass(frozen=True)
-class HierSvm(System):
+class HierSvm(TfidfSvm):
     """A linear support vector machine at every inner node, after Dumais and Chen (2000).
 
     Parameters
@@ -26,7 +23,7 @@ class HierSvm(System):
 
     Examples
     --------
-    >>> from himecat import read_corpus
+    >>> from himecat import Supervision, Taxonomy, read_corpus
     >>> texts = ["a late goal in the match", "a set of the match", "a new tax law"]
     >>> tree = Taxonomy.from_paths([("sport", "football"), ("sport", "tennis"), ("politics",)])
     >>> nodes = np.array([tree.find(name) for name in ("football", "tennis", "politics")])
@@ -41,25 +38,14 @@ class HierSvm(System):
         "Words and metadata values weighed by TF-IDF, a linear SVM at every inner node, from the top down."
     )
 
-    c: float = parameter(1.0, above=0)
-
-    def fit_predict(self, task: Task) -> NodeArray:
-        """The leaf of every document."""
-        from sklearn.feature_extraction.text import TfidfTransformer
+    def predict(self, task: Task, features: Any) -> NodeArray:
+        """The leaf of every row of features."""
         from sklearn.svm import LinearSVC
 
-        counts = token_counts(task.corpus)
-        if not counts.shape[1]:
-            # Not one word or value to go by, and scikit-learn refuses a matrix without columns.
-            return np.full(len(task.corpus), np.bincount(task.leaf_nodes).argmax(), dtype=np.int64)
-        features = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
         inner = task.taxonomy.inner
         with task.progress.stage("Training an SVM at every inner node", total=len(inner)) as stage:
             return walk_down(
-                features,
-                task,
-                lambda: LinearSVC(C=self.c, random_state=task.seed),
-                advance=stage.advance,
+                features, task, lambda: LinearSVC(C=self.c, random_state=task.seed), stage.advance
             )
 
 
@@ -90,7 +76,7 @@ def walk_down(
 
     Examples
     --------
-    >>> from himecat import read_corpus
+    >>> from himecat import Supervision, Taxonomy, read_corpus
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
     >>> labelled = Supervision(np.arange(3), np.array([tree.find(name) for name in "bcd"]))
@@ -99,7 +85,7 @@ def walk_down(
     >>> [tree.names[leaf] for leaf in walk_down(features, task, lambda: KNeighborsClassifier(1))]
     ['b', 'c', 'd', 'c']
     """
-    taxonomy = task.taxonomy
+    taxonomy, labelled = task.taxonomy, task.supervision
     reachable = np.zeros(len(taxonomy), dtype=np.bool_)
     for leaf in np.unique(task.leaf_nodes).tolist():
         reachable[list(taxonomy.lineages[leaf])] = True
@@ -109,39 +95,16 @@ def walk_down(
     for node in taxonomy.inner:
         rows = arrived.pop(node, None)
         if rows is not None:
-            known, child_of_known = labelled_below(taxonomy, node, task.supervision, reachable)
-            if (child_of_known == child_of_known[0]).all():
-                chosen = np.full(len(rows), child_of_known[0])
+            towards = taxonomy.child_towards(node, labelled.nodes)
+            usable = (towards > 0) & reachable[towards]
+            known, children = labelled.rows[usable], towards[usable]
+            if (children == children[0]).all():
+                chosen = children[:1].repeat(len(rows))
             else:
-                chosen = make().fit(features[known], child_of_known).predict(features[rows])
+                chosen = make().fit(features[known], children).predict(features[rows])
             for child in np.unique(chosen).tolist():
                 arrived[child] = rows[chosen == child]
         advance()
     for leaf, rows in arrived.items():
         found[rows] = leaf
     return found
-
-
-def labelled_below(
-    taxonomy: Taxonomy, node: int, supervision: Supervision, allowed: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.int64], NodeArray]:
-    """Rows of the documents labelled below a node, and the child of that node that each belongs to.
-
-    Parameters
-    ----------
-    allowed : array of bool
-        For every node of the tree, whether it counts as a child here.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
-    >>> labelled = Supervision(np.array([5, 7, 9]), np.array([tree.find(name) for name in "bcd"]))
-    >>> rows, children = labelled_below(tree, tree.find("a"), labelled, np.ones(len(tree), dtype=np.bool_))
-    >>> rows.tolist(), [tree.names[child] for child in children]
-    ([5, 7], ['b', 'c'])
-    """
-    level = taxonomy.depths[node]
-    lines = [taxonomy.lineages[known] for known in supervision.nodes.tolist()]
-    at_level = np.array([line[level] if len(line) > level else 0 for line in lines], dtype=np.int64)
-    below = np.isin(at_level, taxonomy.children[node]) & allowed[at_level]
-    return supervision.rows[below], at_level[below]

@@ -53,7 +53,7 @@ class HiGitClass(EmbeddedNetwork):
         corpus, taxonomy = task.corpus, task.taxonomy
         rows, leaves = task.leaf_rows, task.leaf_nodes
         if taxonomy.n_leaves == 1 or not len(corpus.words):
-            return np.full(len(corpus), np.bincount(leaves).argmax(), dtype=np.int64)
+            return task.most_labelled_leaf()
         found = keywords_of_leaves(corpus.tokens, corpus.words.names, rows, leaves, self.keywords)
         keywords = disjoint(found)
         network = star_network(corpus, taxonomy, keywords)

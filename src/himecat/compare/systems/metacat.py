@@ -68,7 +68,7 @@ class MetaCat(EmbeddedNetwork):
         classes, class_of = np.unique(leaves, return_inverse=True)
         flat = Taxonomy.from_paths([(str(leaf),) for leaf in classes.tolist()])
         if len(classes) == 1:
-            return np.full(len(task.corpus), classes[0], dtype=np.int64)
+            return task.most_labelled_leaf()
         network = generative_network(task.corpus, rows, class_of, len(classes), local=self.local)
         vectors = self.embed(task, network, "Embedding the generative process")
         # A document's local metadata is part of what the classifier reads, and of what is synthesised.

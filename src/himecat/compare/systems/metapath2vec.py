@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.compare.systems._graph import Graph, NodeIds, build_graph
-from himecat.compare.systems._wesh_ensemble import WeSHClassSettings
-from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
-from himecat.compare.systems.weshclass import weshclass_on
-from himecat.input.corpus import Ragged
+from himecat.compare.systems.system import Task, parameter
+from himecat.compare.systems.weshclass import OnWordVectors
+from himecat.input.corpus import Corpus, Ragged
 from himecat.runtime.progress import Progress, silent
 
 # Walks per call of the kernel; Ctrl-C is handled in between.
@@ -26,13 +25,11 @@ _WALKS, _START, _PAIRS = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Metapath2vec(WeSHClassSettings, System):
+class Metapath2vec(OnWordVectors):
     """Metapath2vec on the paper's graph, then the classifier of WeSHClass, whose parameters are its own as well.
 
     Attributes
     ----------
-    dimension : int
-        Length of the vectors.
     walks_per_node, walk_length : int
         Walks from every node that a meta-path can start from, and nodes on each.
     window, negatives : int
@@ -49,22 +46,18 @@ class Metapath2vec(WeSHClassSettings, System):
     name = "metapath2vec"
     title = "Metapath2vec"
     about = "Skip-gram on walks along meta-paths through labels, documents, metadata and words; WeSHClass."
-    min_count = 5
-    max_tokens = 300
-    requires = ("torch",)
 
-    dimension: int = parameter(100, least=1)
     walks_per_node: int = parameter(8, least=1)
     walk_length: int = parameter(100, least=2)
     window: int = parameter(7, least=1)
     negatives: int = parameter(5, least=1)
     walk_rate: float = parameter(0.025, least=0)
 
-    def fit_predict(self, task: Task) -> NodeArray:
-        """The leaf of every document."""
+    def word_vectors(self, task: Task, corpus: Corpus) -> npt.NDArray[np.float32]:
+        """Skip-gram vectors of the nodes."""
         graph = build_graph(task.corpus, task.taxonomy, task.supervision)
         vectors = node_vectors(graph, self, seed=task.seed, progress=task.progress)
-        return weshclass_on(task, with_metadata_words(task.corpus), vectors[graph.word_nodes], self)
+        return vectors[graph.word_nodes]
 
 
 class Walks:

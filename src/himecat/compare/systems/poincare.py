@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.compare.systems._graph import Graph, build_graph
-from himecat.compare.systems._wesh_ensemble import WeSHClassSettings
-from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
-from himecat.compare.systems.weshclass import weshclass_on
+from himecat.compare.systems.system import Task, parameter
+from himecat.compare.systems.weshclass import OnWordVectors
+from himecat.input.corpus import Corpus
 from himecat.runtime.progress import Progress, silent
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,13 +24,11 @@ _AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
-class Poincare(WeSHClassSettings, System):
+class Poincare(OnWordVectors):
     """The paper's graph in the Poincaré ball, then the classifier of WeSHClass, whose parameters are its own too.
 
     Attributes
     ----------
-    dimension : int
-        Length of the vectors.
     passes, burn_in : int
         Passes over the edges, and how many of them, the first ones, take smaller steps.
     negatives : int
@@ -49,25 +47,21 @@ class Poincare(WeSHClassSettings, System):
     name = "poincare"
     title = "Poincaré"
     about = "Labels, documents, metadata and words embedded in a hyperbolic space; WeSHClass."
-    min_count = 5
-    max_tokens = 300
-    requires = ("torch",)
 
-    dimension: int = parameter(100, least=1)
     passes: int = parameter(50, least=1)
     burn_in: int = parameter(10, least=0)
     negatives: int = parameter(10, least=1)
     edge_rate: float = parameter(0.1, least=0)
     most_steps: int = parameter(40_000_000, least=1)
 
-    def fit_predict(self, task: Task) -> NodeArray:
-        """The leaf of every document."""
+    def word_vectors(self, task: Task, corpus: Corpus) -> npt.NDArray[np.float32]:
+        """Points of the nodes in the ball.
+
+        The classifier reads directions only, and the logarithmic map at the origin would not change them.
+        """
         graph = build_graph(task.corpus, task.taxonomy, task.supervision)
         points = points_of_nodes(graph, self, seed=task.seed, progress=task.progress)
-        # The classifier reads directions only. The logarithmic map at the origin would not change them, so the
-        # points of the ball are handed over as they are.
-        words = points[graph.word_nodes].astype(np.float32)
-        return weshclass_on(task, with_metadata_words(task.corpus), words, self)
+        return points[graph.word_nodes].astype(np.float32)
 
 
 def points_of_nodes(

@@ -17,7 +17,7 @@ from himecat.compare.systems._transformer import (
     fine_tune,
     in_batches,
 )
-from himecat.compare.systems.system import NodeArray, Task, parameter, predict_leaves
+from himecat.compare.systems.system import NodeArray, Task, parameter
 
 if TYPE_CHECKING:
     import torch
@@ -57,8 +57,7 @@ class SetFit(FineTuned):
         self._fine_tune(task, transformer, rows)
         with task.progress.stage("Encoding documents", total=len(rows)) as stage:
             vectors = apply_to_all(transformer.sentences, rows, stage)
-        classifier = LogisticRegression(C=self.c, max_iter=1000)
-        return predict_leaves(vectors, task.supervision, task.taxonomy, classifier)
+        return task.predict_flat(vectors, LogisticRegression(C=self.c, max_iter=1000))
 
     def _fine_tune(self, task: Task, transformer: Transformer, rows: TokenRows) -> None:
         import torch

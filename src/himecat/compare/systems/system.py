@@ -20,7 +20,6 @@ from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
 
 NodeArray = npt.NDArray[np.int64]
-NO_LABELLED_LEAF = "No leaf has a labelled document: label about five documents of each."
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,27 @@ class Task:
         """Their leaves, as nodes of the tree."""
         return self.supervision.nodes[self._with_leaf()]
 
+    def most_labelled_leaf(self) -> NodeArray:
+        """For each document the leaf with the most labelled documents: for systems that have nothing to go by."""
+        return np.full(len(self.corpus), np.bincount(self.leaf_nodes).argmax(), dtype=np.int64)
+
+    def predict_flat(self, features: Any, model: Any) -> NodeArray:
+        """Fit a scikit-learn classifier on the rows of the documents labelled with a leaf; predict all rows.
+
+        Examples
+        --------
+        >>> from himecat import read_corpus
+        >>> from sklearn.svm import LinearSVC
+        >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+        >>> task = Task(read_corpus(["x", "y", "z"]), tree, Supervision(np.array([0, 1]), np.array([2, 1])))
+        >>> task.predict_flat(np.array([[1.0], [-1.0], [2.0]]), LinearSVC()).tolist()
+        [2, 1, 2]
+        """
+        if len(np.unique(self.leaf_nodes)) == 1:
+            return self.most_labelled_leaf()
+        model.fit(features[self.leaf_rows], self.leaf_nodes)
+        return np.asarray(model.predict(features), dtype=np.int64)
+
     def likeliest_leaves(
         self, scores: npt.NDArray[Any], reachable: npt.NDArray[np.bool_] | None = None
     ) -> NodeArray:
@@ -97,7 +117,7 @@ class Task:
     def _with_leaf(self) -> npt.NDArray[np.bool_]:
         usable: npt.NDArray[np.bool_] = self.taxonomy.leaf_position[self.supervision.nodes] >= 0
         if not usable.any():
-            raise DataError(NO_LABELLED_LEAF)
+            raise DataError("No leaf has a labelled document: label about five documents of each.")
         return usable
 
 
@@ -288,37 +308,6 @@ def with_metadata_words(corpus: Corpus) -> Corpus:
         # A colon never stands in a word, so no value can be taken for one.
         names += [f"{kind}:{name}" for name in column.vocabulary.names]
         counts.append(column.vocabulary.counts)
-    row_of = np.concatenate(rows)
-    order = np.argsort(row_of, kind="stable")
-    offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row_of, minlength=len(corpus)), out=offsets[1:])
-    tokens = Ragged(np.concatenate(values)[order].astype(np.int32), offsets)
+    tokens = Ragged.grouped(np.concatenate(rows), np.concatenate(values), len(corpus))
     words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64), corpus.words.tokenizer)
     return Corpus(corpus.ids, words, tokens, {}, corpus.columns)
-
-
-def predict_leaves(features: Any, supervision: Supervision, taxonomy: Taxonomy, model: Any) -> NodeArray:
-    """Fit a flat scikit-learn classifier on the rows of the documents labelled with a leaf; predict all rows.
-
-    Examples
-    --------
-    >>> from sklearn.svm import LinearSVC
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> labelled = Supervision(np.array([0, 1]), np.array([2, 1]))
-    >>> predict_leaves(np.array([[1.0], [-1.0], [2.0]]), labelled, tree, LinearSVC()).tolist()
-    [2, 1, 2]
-    """
-    count = features.shape[0]
-    if len(supervision) and int(supervision.rows.max()) >= count:
-        raise UsageError(
-            f"Document {int(supervision.rows.max())} is labelled, but there are features for {count} documents only."
-        )
-    # A document labelled with an inner node names no class of a flat system.
-    usable = taxonomy.leaf_position[supervision.nodes] >= 0
-    rows, leaves = supervision.rows[usable], supervision.nodes[usable]
-    classes = np.unique(leaves)
-    if not len(classes):
-        raise DataError(NO_LABELLED_LEAF)
-    if len(classes) == 1:
-        return np.full(count, classes[0], dtype=np.int64)
-    return np.asarray(model.fit(features[rows], leaves).predict(features), dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from himecat.compare.systems.system import NodeArray, System, Task, parameter, predict_leaves
+from himecat.compare.systems.system import NodeArray, System, Task, parameter
 from himecat.input.corpus import Corpus, Ragged
 
 # The default word of scikit-learn's TfidfVectorizer.
@@ -45,18 +45,19 @@ class TfidfSvm(System):
 
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
-        from sklearn.dummy import DummyClassifier
         from sklearn.feature_extraction.text import TfidfTransformer
-        from sklearn.svm import LinearSVC
 
         counts = token_counts(task.corpus)
         if not counts.shape[1]:
-            # Without a word or value, and scikit-learn refuses a matrix without columns.
-            empty = np.zeros((len(task.corpus), 1))
-            return predict_leaves(empty, task.supervision, task.taxonomy, DummyClassifier())
-        features = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
-        classifier = LinearSVC(C=self.c, random_state=0)
-        return predict_leaves(features, task.supervision, task.taxonomy, classifier)
+            # Not one word or value to go by, and scikit-learn refuses a matrix without columns.
+            return task.most_labelled_leaf()
+        return self.predict(task, TfidfTransformer(sublinear_tf=True).fit_transform(counts))
+
+    def predict(self, task: Task, features: Any) -> NodeArray:
+        """The leaf of every row of features."""
+        from sklearn.svm import LinearSVC
+
+        return task.predict_flat(features, LinearSVC(C=self.c, random_state=0))
 
 
 def token_counts(corpus: Corpus) -> Any:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.compare.systems._language_model import learn_language
-from himecat.compare.systems._topics import Topic, fit_topic, keywords_of_leaves
+from himecat.compare.systems._topics import keywords_of_leaves, topic_of
 from himecat.compare.systems._wesh_ensemble import WeSHClassSettings, pretrain
 from himecat.compare.systems._wesh_selftraining import self_train
 from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged
-from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.synthesis import SyntheticDocuments, nearest_words
 from himecat.runtime.threads import run_parallel
 
@@ -25,13 +26,39 @@ Keywords = Mapping[int, npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
-class WeSHClass(WeSHClassSettings, System):
+class OnWordVectors(WeSHClassSettings, System):
+    """A system that learns vectors of words and metadata values; the rest is the classifier of WeSHClass.
+
+    Attributes
+    ----------
+    dimension : int
+        Length of the vectors; for the others see `WeSHClassSettings`.
+    """
+
+    min_count = 5
+    max_tokens = 300
+    requires: ClassVar[tuple[str, ...]] = ("torch",)
+
+    dimension: int = parameter(100, least=1)
+
+    def fit_predict(self, task: Task) -> NodeArray:
+        """The leaf of every document."""
+        corpus = with_metadata_words(task.corpus)
+        return weshclass_on(task, corpus, self.word_vectors(task, corpus), self)
+
+    @abstractmethod
+    def word_vectors(self, task: Task, corpus: Corpus) -> FloatArray:
+        """A vector for each word of a corpus in which metadata values are words; zeros where it has none."""
+
+
+@dataclass(frozen=True)
+class WeSHClass(OnWordVectors):
     """Skip-gram word vectors, then the classifier of `weshclass_on`, whose parameters are its own as well.
 
     Attributes
     ----------
-    dimension, window, passes : int
-        Of the skip-gram vectors: their length, words of context on either side, passes over the corpus.
+    window, passes : int
+        Of the skip-gram vectors: words of context on either side, passes over the corpus.
 
     Examples
     --------
@@ -45,20 +72,15 @@ class WeSHClass(WeSHClassSettings, System):
     about = (
         "Pseudo documents from keywords and an LSTM, a CNN per inner node, self-training on all documents."
     )
-    min_count = 5
-    max_tokens = 300
     requires = ("gensim", "torch")
 
-    dimension: int = parameter(100, least=1)
     window: int = parameter(5, least=1)
     passes: int = parameter(5, least=1)
 
-    def fit_predict(self, task: Task) -> NodeArray:
-        """The leaf of every document."""
-        corpus = with_metadata_words(task.corpus)
+    def word_vectors(self, task: Task, corpus: Corpus) -> FloatArray:
+        """Skip-gram vectors."""
         with task.progress.stage("Training word vectors"):
-            words = skip_gram(corpus, self.min_count, self.dimension, self.window, self.passes, task.seed)
-        return weshclass_on(task, corpus, words, self)
+            return skip_gram(corpus, self.min_count, self.dimension, self.window, self.passes, task.seed)
 
 
 def skip_gram(
@@ -128,11 +150,10 @@ def weshclass_on(task: Task, corpus: Corpus, words: FloatArray, settings: WeSHCl
     """
     if words.ndim != 2 or len(words) != len(corpus.words):
         raise UsageError(f"There are {len(corpus.words)} words, but vectors of the shape {words.shape}.")
-    rows, nodes = task.leaf_rows, task.leaf_nodes
     documents, vectors, names = _known_words(corpus, words)
     if task.taxonomy.n_leaves == 1 or not len(vectors):
-        return np.full(len(corpus), np.bincount(nodes).argmax(), dtype=np.int64)
-    keywords = keywords_of_leaves(documents, names, rows, nodes, settings.keywords)
+        return task.most_labelled_leaf()
+    keywords = keywords_of_leaves(documents, names, task.leaf_rows, task.leaf_nodes, settings.keywords)
     made = make_pseudo_documents(task, documents, vectors, keywords, settings)
     ensemble = pretrain(task, documents, vectors, made, settings)
     stops = self_train(task, ensemble, documents, settings)
@@ -153,33 +174,6 @@ def _known_words(corpus: Corpus, words: FloatArray) -> tuple[Ragged, FloatArray,
     return corpus.tokens.renumbered(new_ids), vectors, [corpus.words.names[word] for word in known.tolist()]
 
 
-def topics_of(taxonomy: Taxonomy, keywords: Keywords, vectors: npt.NDArray[np.float32]) -> dict[int, Topic]:
-    """Fit a topic to every category that has keywords and a sibling.
-
-    A leaf has one component for its own keywords, an inner category one per child, for those below the child.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b",)])
-    >>> found = topics_of(tree, {2: np.array([0]), 3: np.array([1]), 4: np.array([2])}, np.eye(3, dtype="f4"))
-    >>> {tree.title(node): len(topic.means) for node, topic in found.items()}
-    {'a': 2, 'b': 1, 'a/x': 1, 'a/y': 1}
-    """
-
-    def below(node: int) -> npt.NDArray[np.int64]:
-        found = [keywords[leaf] for leaf in taxonomy.leaves_under(node) if leaf in keywords]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
-
-    topics = {}
-    for node in range(1, len(taxonomy)):
-        if len(taxonomy.children[taxonomy.parents[node]]) > 1:
-            groups = [below(child) for child in taxonomy.children[node] or (node,)]
-            groups = [group for group in groups if len(group)]
-            if groups:
-                topics[node] = fit_topic(groups, vectors)
-    return topics
-
-
 def make_pseudo_documents(
     task: Task,
     documents: Ragged,
@@ -195,7 +189,7 @@ def make_pseudo_documents(
 
     Examples
     --------
-    >>> from himecat import Supervision, read_corpus
+    >>> from himecat import Supervision, Taxonomy, read_corpus
     >>> corpus = read_corpus(["goal match", "law vote"])
     >>> task = Task(corpus, Taxonomy.from_paths([("a",), ("b",)]), Supervision(np.array([0, 1]), np.array([1, 2])))
     >>> few = WeSHClassSettings(beta=3, language_tokens=0)
@@ -204,7 +198,10 @@ def make_pseudo_documents(
     >>> [(len(made.of(node)), int(made.of(node)[0][0])) for node in (1, 2)]
     [(3, 0), (3, 2)]
     """
-    topics = topics_of(task.taxonomy, keywords, vectors)
+    taxonomy = task.taxonomy
+    choices = [node for node in taxonomy if node and len(taxonomy.children[taxonomy.parents[node]]) > 1]
+    found = {node: topic_of(taxonomy, node, keywords, vectors) for node in choices}
+    topics = {node: topic for node, topic in found.items() if topic is not None}
     lengths = documents.lengths[documents.lengths > 0]
     length = int(np.clip(round(lengths.mean()), 1, settings.length))
     sentences = math.ceil(length / settings.sentence)
@@ -242,4 +239,4 @@ def make_pseudo_documents(
             return job
 
         made = run_parallel([job_for(node) for node in topics], task.threads)
-    return SyntheticDocuments.from_matrices(dict(zip(topics, made, strict=True)), len(task.taxonomy))
+    return SyntheticDocuments.from_matrices(dict(zip(topics, made, strict=True)), len(taxonomy))

@@ -167,6 +167,21 @@ class Taxonomy:
         """The leaves at or below `node`, in order."""
         return tuple(leaf for leaf in self.leaves if node == 0 or node in self.lineages[leaf])
 
+    def child_towards(self, node: int, nodes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """For each of some nodes, the child of `node` that it is or lies below; 0 where there is none.
+
+        Examples
+        --------
+        >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
+        >>> tree.child_towards(0, np.array([tree.find(name) for name in "acd"])).tolist()
+        [1, 1, 2]
+        """
+        level, children = self.depths[node], set(self.children[node])
+        at_level = [self.lineages[one][level : level + 1] for one in nodes.tolist()]
+        return np.array(
+            [one[0] if children.issuperset(one) and one else 0 for one in at_level], dtype=np.int64
+        )
+
     @cached_property
     def nodes_by_name(self) -> dict[str, tuple[int, ...]]:
         """All nodes that carry a name; the root is left out."""
