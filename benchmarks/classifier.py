@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,7 @@ def prepare(corpus: Corpus, taxonomy: Taxonomy, labelled: Supervision, samples: 
     relations = relate(corpus, taxonomy, labelled, hierarchy=True, metadata=list(corpus.metadata))
     trained = learn_vectors(
         relations,
-        dimension=PAPER.dimension,
-        samples=samples,
-        negatives=PAPER.negatives,
-        margins=dict.fromkeys(("hierarchy", "label", "metadata", "word"), PAPER.margin_words),
-        rate=PAPER.rate,
-        scaled_steps=PAPER.scaled_steps,
+        replace(PAPER, samples=samples),
         seed=0,
         threads=THREADS,
     )

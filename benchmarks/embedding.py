@@ -33,6 +33,7 @@ from himecat.input.corpus import Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.kernels.simd import WIDTH, address_of, broadcast, load, store, sum_lanes
+from himecat.methods import Paper
 from himecat.paper.pairs import Relations, relate
 from himecat.paper.sampled_space import LANE, learn_vectors, pairs_per_pass
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
@@ -103,15 +104,17 @@ class Busiest:
 def train_ours(relations: Relations, passes: int, threads: int) -> Figures:
     """Train our vectors with the paper's step size."""
     # Machine code is read from the cache here, so that it is not part of the measurement.
-    learn_vectors(relations_of("sample")[1], dimension=DIMENSION, samples=1, threads=threads)
+    learn_vectors(relations_of("sample")[1], Paper(dimension=DIMENSION, samples=1), threads=threads)
     busiest = Busiest()
     began, cpu = time.perf_counter(), time.process_time()
     found = learn_vectors(
         relations,
-        dimension=DIMENSION,
-        samples=passes * pairs_per_pass(relations),
-        negatives=NEGATIVES,
-        rate=0.04,
+        Paper(
+            dimension=DIMENSION,
+            samples=passes * pairs_per_pass(relations),
+            negatives=NEGATIVES,
+            rate=0.04,
+        ),
         block_documents=BLOCK,
         threads=threads,
         advance=busiest.advance,

@@ -121,17 +121,7 @@ def _learn_space(
 
         trained = learn_vectors(
             relations,
-            dimension=method.dimension,
-            samples=method.samples,
-            negatives=method.negatives,
-            margins={
-                "hierarchy": method.margin_hierarchy,
-                "label": method.margin_metadata,
-                "metadata": method.margin_metadata,
-                "word": method.margin_words,
-            },
-            rate=method.rate,
-            scaled_steps=method.scaled_steps,
+            method,
             seed=random_stream(seed, _SPACE),
             threads=threads,
             advance=stage.advance,

@@ -12,7 +12,7 @@ round, instead of being pulled to whichever one the current block holds.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from himecat.classifier.protocol import Round
 from himecat.input.corpus import Corpus
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import Paper
 from himecat.paper.pairs import Relations
 from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 from himecat.views.space import JointSpace
@@ -91,6 +92,43 @@ class _Block:
         shares = np.cumsum(degrees[rows])
         ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
         self.negatives = np.searchsorted(shares, ticks).astype(np.int32)
+        self.relations = relations
+
+    def train(
+        self,
+        anchors: FloatArray,
+        vectors: FloatArray,
+        method: Paper,
+        n_passes: int,
+        rates: npt.NDArray[np.float64],
+        seeds: np.random.SeedSequence,
+        totals: npt.NDArray[np.float64],
+        advance: Callable[[int], None] | None,
+    ) -> None:
+        """Run the kernel in portions short enough to be interrupted; the step size falls between two `rates`."""
+        # Imported here: placing documents does not need the compiler, which takes long to import.
+        from himecat.kernels.sampled_space import train_block
+
+        relations, has_labels = self.relations, self.starts[1] > 0
+        gamma = {"word": method.margin_words, "hierarchy": method.margin_hierarchy}
+        kinds = [*relations.names, "hierarchy"]
+        margins = np.array([gamma.get(kind, method.margin_metadata) for kind in kinds], dtype=np.float32)
+        n_steps = self.n_words * n_passes
+        portions = -(-n_steps // _STEPS_PER_CALL)
+        drop = (rates[0] - rates[1]) / max(1, n_steps)
+        states = seeds.generate_state(max(1, portions), np.uint64)
+        for portion in range(portions):
+            if stop_requested():
+                raise Stopped
+            done = portion * _STEPS_PER_CALL
+            steps = min(_STEPS_PER_CALL, n_steps - done)
+            train_block(
+                anchors, vectors, self.anchors, self.documents, self.starts, relations.children,
+                relations.parents, relations.n_labels, has_labels, self.negatives, margins, method.negatives,
+                rates[0] - drop * done, drop, steps, states[portion], method.scaled_steps, totals,
+            )  # fmt: skip
+            if advance is not None:
+                advance(steps)
 
 
 def _deal(
@@ -166,13 +204,8 @@ def count_steps(relations: Relations, samples: int | None) -> int:
 
 def learn_vectors(
     relations: Relations,
+    method: Paper,
     *,
-    dimension: int = 100,
-    samples: int | None = None,
-    negatives: int = 5,
-    margins: Mapping[str, float] | float = 0.2,
-    rate: float = 0.1,
-    scaled_steps: bool = True,
     shards: int = 4,
     block_documents: int = 1500,
     seed: int = 0,
@@ -186,19 +219,9 @@ def learn_vectors(
     ----------
     relations : Relations
         The pairs to learn from.
-    dimension : int
-        p, the length of every vector.
-    samples : int, optional
-        Positive pairs to draw in all, over all relations, rounded to whole passes over the words; by
-        default what :func:`default_samples` says.
-    negatives : int
-        Corrupted pairs per positive one.
-    margins : float or mapping
-        Gamma for all relations, or for `hierarchy`, `label`, `metadata` and `word`.
-    rate : float
-        First step size; it falls linearly to a ten-thousandth.
-    scaled_steps : bool
-        Shrink a step as its pair comes into place.
+    method : Paper
+        Its hyperparameters of joint representation learning. `samples` is rounded to whole passes over the words;
+        the step size `rate` falls linearly to a ten-thousandth.
     shards, block_documents : int
         How the work is cut; both change the result, unlike `threads`.
     seed, threads : int
@@ -217,133 +240,56 @@ def learn_vectors(
     >>> corpus = read_corpus([{"text": "red fox"}, {"text": "blue car"}])
     >>> tree = Taxonomy.from_paths([("animals",), ("things",)])
     >>> pairs = relate(corpus, tree, Supervision(np.array([0, 1]), np.array([1, 2])))
-    >>> found = learn_vectors(pairs, dimension=8, samples=5000)
+    >>> found = learn_vectors(pairs, Paper(dimension=8, samples=5000))
     >>> fox = found.anchors[pairs.anchor_start["word"] + corpus.words.index["fox"]]
     >>> bool(fox @ found.documents[0] > fox @ found.documents[1])
     True
     """
-    passes = _passes_before(count_passes(relations, samples), len(relations.pairs[-1].values))
+    passes = _passes_before(count_passes(relations, method.samples), len(relations.pairs[-1].values))
     n_shards = int(np.clip(relations.n_documents // 256, 1, shards))
-    gammas = _margins_of(relations, margins)
     rng = np.random.default_rng([seed, _START])
-    anchors = _random_unit(relations.n_anchors, dimension, rng)
-    documents = _random_unit(relations.n_documents, dimension, rng)
+    anchors = _random_unit(relations.n_anchors, method.dimension, rng)
+    documents = _random_unit(relations.n_documents, method.dimension, rng)
     degrees = np.maximum(1, sum(pairs.lengths for pairs in relations.pairs)).astype(np.float64) ** 0.75
     copies = np.empty((n_shards, *anchors.shape), np.float32) if n_shards > 1 else anchors[None]
+
+    def train_shard(shard: int, blocks: list[npt.NDArray[np.int64]], number: int) -> npt.NDArray[np.float64]:
+        own = copies[shard]
+        if n_shards > 1:
+            own[:] = anchors
+        totals = np.zeros((len(relations.names) + 1, 2))
+        first, last = method.rate * (1.0 - (1.0 - 1e-4) * passes[number : number + 2] / passes[-1])
+        rates = np.linspace(first, last, len(blocks) + 1)
+        for turn, rows in enumerate(blocks):
+            block = _Block(rows, relations, degrees)
+            vectors = _normalise(documents[rows])
+            seeds = np.random.SeedSequence([seed, _STEPS, number, shard, turn])
+            n_passes = int(passes[number + 1] - passes[number])
+            block.train(own, vectors, method, n_passes, rates[turn : turn + 2], seeds, totals, advance)
+            documents[rows] = vectors
+        return totals
+
     rounds: list[Round] = []
     for number in range(len(passes) - 1):
         began = time.perf_counter()
         dealt = _deal(relations, block_documents, n_shards, np.random.default_rng([seed, _SHUFFLE, number]))
-        rates = rate * (1.0 - (1.0 - 1e-4) * passes[number : number + 2] / passes[-1])
-        n_passes = int(passes[number + 1] - passes[number])
-
-        def shard_job(
-            shard: int,
-            dealt: list[list[npt.NDArray[np.int64]]] = dealt,
-            rates: npt.NDArray[np.float64] = rates,
-            number: int = number,
-            n_passes: int = n_passes,
-        ) -> Callable[[], npt.NDArray[np.float64]]:
-            def job() -> npt.NDArray[np.float64]:
-                own = copies[shard]
-                if n_shards > 1:
-                    own[:] = anchors
-                totals = np.zeros((len(relations.names) + 1, 2))
-                falling = np.linspace(rates[0], rates[1], len(dealt[shard]) + 1)
-                for turn, rows in enumerate(dealt[shard]):
-                    block = _Block(rows, relations, degrees)
-                    vectors = _normalise(documents[rows])
-                    seeds = np.random.SeedSequence([seed, _STEPS, number, shard, turn])
-                    _train_block(
-                        own,
-                        vectors,
-                        block,
-                        n_passes,
-                        relations,
-                        gammas,
-                        negatives,
-                        falling[turn],
-                        falling[turn + 1],
-                        seeds,
-                        scaled_steps,
-                        totals,
-                        advance,
-                    )
-                    documents[rows] = vectors
-                return totals
-
-            return job
-
-        parts = run_parallel([shard_job(shard) for shard in range(n_shards)], threads)
+        jobs = [partial(train_shard, shard, blocks, number) for shard, blocks in enumerate(dealt)]
+        totals = np.sum(run_parallel(jobs, threads), axis=0)
         if n_shards > 1:
             _merge(anchors, copies, threads)
-        totals = np.sum(parts, axis=0)
         names = (*relations.names, "hierarchy")
-        rounds.append(
-            Round(
-                pairs=int(totals[:, 1].sum()),
-                objective={
-                    name: float(total / drawn)
-                    for name, (total, drawn) in zip(names, totals, strict=True)
-                    if drawn
-                },
-                seconds=time.perf_counter() - began,
-            )
-        )
+        objective = {
+            name: float(total / drawn) for name, (total, drawn) in zip(names, totals, strict=True) if drawn
+        }
+        rounds.append(Round(int(totals[:, 1].sum()), objective, time.perf_counter() - began))
         if report is not None:
             report(rounds[-1])
     _normalise(documents)
     return Trained(
-        np.ascontiguousarray(_normalise(anchors)[:, :dimension]),
-        np.ascontiguousarray(documents[:, :dimension]),
+        np.ascontiguousarray(_normalise(anchors)[:, : method.dimension]),
+        np.ascontiguousarray(documents[:, : method.dimension]),
         rounds,
     )
-
-
-def _margins_of(relations: Relations, margins: Mapping[str, float] | float) -> FloatArray:
-    """Gamma for every relation, the hierarchy last."""
-    kinds = [*(name.split(":")[0] for name in relations.names), "hierarchy"]
-    if isinstance(margins, Mapping):
-        return np.array([margins[kind] for kind in kinds], dtype=np.float32)
-    return np.full(len(kinds), margins, dtype=np.float32)
-
-
-def _train_block(
-    anchors: FloatArray,
-    vectors: FloatArray,
-    block: _Block,
-    n_passes: int,
-    relations: Relations,
-    margins: FloatArray,
-    negatives: int,
-    first_rate: float,
-    last_rate: float,
-    seeds: np.random.SeedSequence,
-    scaled_steps: bool,
-    totals: npt.NDArray[np.float64],
-    advance: Callable[[int], None] | None,
-) -> None:
-    """Run the kernel over a block in portions short enough to be interrupted."""
-    # Imported here: placing documents does not need the compiler, which takes long to import.
-    from himecat.kernels.sampled_space import train_block
-
-    has_labels = block.starts[1] > 0
-    n_steps = block.n_words * n_passes
-    portions = -(-n_steps // _STEPS_PER_CALL)
-    drop = (first_rate - last_rate) / max(1, n_steps)
-    states = seeds.generate_state(max(1, portions), np.uint64)
-    for portion in range(portions):
-        if stop_requested():
-            raise Stopped
-        done = portion * _STEPS_PER_CALL
-        steps = min(_STEPS_PER_CALL, n_steps - done)
-        train_block(
-            anchors, vectors, block.anchors, block.documents, block.starts, relations.children,
-            relations.parents, relations.n_labels, has_labels, block.negatives, margins, negatives,
-            first_rate - drop * done, drop, steps, states[portion], scaled_steps, totals,
-        )  # fmt: skip
-        if advance is not None:
-            advance(steps)
 
 
 def _merge(anchors: FloatArray, copies: FloatArray, threads: int) -> None:
