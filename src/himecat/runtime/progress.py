@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -40,15 +40,13 @@ class Stage:
     3
     """
 
-    def __init__(self, title: str, total: int | None, display: _Display) -> None:
+    def __init__(self, title: str, total: int | None, display: _Lines) -> None:
         self.title = title
         self.total = total
         self.done = 0
         self.note = ""
         self.started = monotonic()
         self._display = display
-        self._lock = threading.RLock()
-        self._open = True
 
     @property
     def seconds(self) -> float:
@@ -57,24 +55,11 @@ class Stage:
 
     def advance(self, steps: int = 1, note: str | None = None) -> None:
         """Say that more steps are done, from any thread; a `note` replaces the one before."""
-        with self._lock:
+        with self._display.lock:
             self.done += steps
             if note is not None:
                 self.note = note
-            # A worker thread may still report after the end.
-            if self._open:
-                self._display.advanced(self)
-
-    def begin(self) -> None:
-        """Show the stage; called by `Progress.stage`."""
-        with self._lock:
-            self._display.began(self)
-
-    def end(self, finished: bool) -> None:
-        """Show that it is over; what comes later from other threads is not shown."""
-        with self._lock:
-            self._open = False
-            self._display.ended(self, finished)
+            self._display.advanced(self)
 
 
 class Progress:
@@ -105,7 +90,7 @@ class Progress:
         stream = sys.stderr if stream is None else stream
         # There is no standard error where a program runs without a console.
         if quiet or stream is None:
-            self._display = _Display()
+            self._display = _Lines(None)
         else:
             self._display = _Bars(stream) if _is_terminal(stream) else _Lines(stream)
 
@@ -123,11 +108,13 @@ class Progress:
         stage = Stage(title, total, self._display)
         finished = False
         try:
-            stage.begin()
+            with self._display.lock:
+                self._display.began(stage)
             yield stage
             finished = True
         finally:
-            stage.end(finished)
+            with self._display.lock:
+                self._display.ended(stage, finished)
 
     def say(self, sentence: str) -> None:
         """Show a line of text, above the bars where there are any.
@@ -137,7 +124,8 @@ class Progress:
         >>> Progress(stream=sys.stdout).say("2 documents were left out.")
         2 documents were left out.
         """
-        self._display.say(sentence)
+        with self._display.lock:
+            self._display.say(sentence)
 
 
 def silent() -> Progress:
@@ -148,22 +136,6 @@ def silent() -> Progress:
     >>> silent().say("Nobody hears this.")
     """
     return Progress(quiet=True)
-
-
-class _Display:
-    """How stages are shown: here not at all. The calls for one stage never overlap, those for several may."""
-
-    def began(self, stage: Stage) -> None:
-        pass
-
-    def advanced(self, stage: Stage) -> None:
-        pass
-
-    def ended(self, stage: Stage, finished: bool) -> None:
-        pass
-
-    def say(self, sentence: str) -> None:
-        pass
 
 
 class _SafeStream:
@@ -185,10 +157,12 @@ class _SafeStream:
         return getattr(self._stream, name)
 
 
-class _Lines(_Display):
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = _SafeStream(stream)
-        self._lock = threading.RLock()
+class _Lines:
+    """Shows stages as lines, or not at all without a stream. Whoever calls holds the lock."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self.lock = threading.RLock()
+        self._stream = None if stream is None else _SafeStream(stream)
         self._last_line: dict[Stage, float] = {}
 
     def began(self, stage: Stage) -> None:
@@ -197,7 +171,8 @@ class _Lines(_Display):
 
     def advanced(self, stage: Stage) -> None:
         now = monotonic()
-        if now - self._last_line[stage] < SECONDS_BETWEEN_LINES:
+        # A worker thread may still report after the end.
+        if now - self._last_line.get(stage, now) < SECONDS_BETWEEN_LINES:
             return
         self._last_line[stage] = now
         if stage.total:
@@ -213,56 +188,50 @@ class _Lines(_Display):
         self.say(f"{stage.title}: {end} {stage.seconds:.1f} s{_after_comma(stage.note)}")
 
     def say(self, sentence: str) -> None:
-        with self._lock:
+        if self._stream is not None:
             self._stream.write(f"{sentence}\n")
             self._stream.flush()
 
 
-class _Bars(_Display):
+class _Bars(_Lines):
     """Bars of all stages that are open at once, in one block that is closed with the last of them."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = _SafeStream(stream)
-        self._lock = threading.RLock()
+        super().__init__(stream)
         self._is_standard_error = stream is sys.stderr
         self._bars: Bars | None = None
         self._tasks: dict[Stage, TaskID] = {}
 
     def began(self, stage: Stage) -> None:
-        with self._lock:
-            if self._bars is None:
-                self._bars = _make_bars(self._stream, self._is_standard_error)
-                self._bars.start()
-            self._tasks[stage] = self._bars.add_task(stage.title, total=stage.total, note="")
+        if self._bars is None:
+            self._bars = _make_bars(self._stream, self._is_standard_error)
+            self._bars.start()
+        self._tasks[stage] = self._bars.add_task(stage.title, total=stage.total, note="")
 
     def advanced(self, stage: Stage) -> None:
-        with self._lock:
-            if self._bars is not None:
-                self._bars.update(self._tasks[stage], completed=stage.done, note=stage.note)
+        if self._bars is not None and stage in self._tasks:
+            self._bars.update(self._tasks[stage], completed=stage.done, note=stage.note)
 
     def ended(self, stage: Stage, finished: bool) -> None:
-        with self._lock:
-            task = self._tasks.pop(stage, None)
-            if self._bars is None:
-                return
-            try:
-                if task is not None:
-                    if finished and stage.total is None:
-                        # A bar of unknown length would stay there as if it were still moving.
-                        self._bars.update(task, total=max(stage.done, 1), completed=max(stage.done, 1))
-                    self._bars.stop_task(task)
-            finally:
-                if not self._tasks:
-                    bars, self._bars = self._bars, None
-                    bars.stop()
+        task = self._tasks.pop(stage, None)
+        if self._bars is None:
+            return
+        try:
+            if task is not None:
+                if finished and stage.total is None:
+                    # A bar of unknown length would stay there as if it were still moving.
+                    self._bars.update(task, total=max(stage.done, 1), completed=max(stage.done, 1))
+                self._bars.stop_task(task)
+        finally:
+            if not self._tasks:
+                bars, self._bars = self._bars, None
+                bars.stop()
 
     def say(self, sentence: str) -> None:
-        with self._lock:
-            if self._bars is not None:
-                self._bars.console.print(sentence, markup=False, emoji=False, highlight=False, soft_wrap=True)
-            else:
-                self._stream.write(f"{sentence}\n")
-                self._stream.flush()
+        if self._bars is None:
+            super().say(sentence)
+        else:
+            self._bars.console.print(sentence, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -273,7 +242,7 @@ def _after_comma(note: str) -> str:
     return f", {note}" if note else ""
 
 
-def _make_bars(stream: _SafeStream, is_standard_error: bool) -> Bars:
+def _make_bars(stream: Any, is_standard_error: bool) -> Bars:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -296,7 +265,7 @@ def _make_bars(stream: _SafeStream, is_standard_error: bool) -> Bars:
         TimeElapsedColumn(table_column=at_least(7)),
         TimeRemainingColumn(compact=True, table_column=at_least(5)),
         TextColumn("{task.fields[note]}", markup=False, table_column=at_least(0)),
-        console=Console(file=cast(TextIO, stream), force_terminal=True),
+        console=Console(file=stream, force_terminal=True),
         refresh_per_second=5,
         # Standard output may be a file with results; standard error would run through the bars.
         redirect_stdout=False,
