@@ -47,10 +47,7 @@ def rescale_paths(
     before = np.asarray(leaves, dtype=np.float64)
     if not len(before):
         return before.astype(np.float32)
-    path_of = np.full((taxonomy.n_leaves, len(levels)), -1, dtype=np.int64)
-    for position, leaf in enumerate(taxonomy.leaves):
-        lineage = taxonomy.lineages[leaf][: len(levels)]
-        path_of[position, : len(lineage)] = lineage
+    path_of = taxonomy.lineage_matrix[list(taxonomy.leaves)]
     chosen = before.argmax(axis=1)
     paths = path_of[chosen]
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
@@ -58,7 +55,7 @@ def rescale_paths(
     # Factors of the leaves that leave the most probable path after so many nodes, and at last of its own leaf.
     factors = np.ones((len(before), len(levels) + 1))
     for level, (slope, offset) in enumerate(levels):
-        rows = np.flatnonzero(paths[:, level] >= 0)
+        rows = np.flatnonzero(paths[:, level])
         nodes = paths[rows, level]
         own = at_node[rows, nodes].astype(np.float64)
         rest = np.maximum(above_before[rows] - own, 0.0)
@@ -82,7 +79,7 @@ def _shared_depth(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """For every two leaves, how many nodes their paths have in common from the root on."""
     found = np.zeros((len(paths), len(paths)), dtype=np.int64)
     for nodes in paths.T:
-        found += (nodes[:, None] == nodes) & (nodes >= 0)
+        found += (nodes[:, None] == nodes) & (nodes > 0)
     return found
 
 
@@ -147,18 +144,12 @@ def fit_path_confidence(
     True
     """
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
+    path_of = taxonomy.lineage_matrix[list(taxonomy.leaves)]
     found = []
-    for level in range(max(1, taxonomy.depth)):
-        confidence, right, counted = [], [], []
-        for row, (chosen, true) in enumerate(
-            zip(leaves.argmax(axis=1).tolist(), truth.tolist(), strict=True)
-        ):
-            path, wanted = (taxonomy.lineages[taxonomy.leaves[leaf]] for leaf in (chosen, true))
-            if len(path) > level:
-                confidence.append(float(at_node[row, path[level]]))
-                right.append(path[: level + 1] == wanted[: level + 1])
-                counted.append(float(weights[row]))
-        found.append(_platt(np.array(confidence), np.array(right, dtype=np.float64), np.array(counted)))
+    for chosen, true in zip(path_of[leaves.argmax(axis=1)].T, path_of[truth].T, strict=True):
+        rows = np.flatnonzero(chosen)
+        confidence, right = at_node[rows, chosen[rows]], chosen[rows] == true[rows]
+        found.append(_platt(*(one.astype(np.float64) for one in (confidence, right, weights[rows]))))
     return tuple(found)
 
 

@@ -17,7 +17,7 @@ Conventions where the definitions leave a choice:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import IntEnum
 from typing import Any
 
@@ -46,7 +46,7 @@ class F1:
 
     def as_dict(self) -> dict[str, float]:
         """Both by name, for JSON."""
-        return {"micro": float(self.micro), "macro": float(self.macro)}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,17 +222,16 @@ def score(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike) ->
     >>> scores.leaf.micro, scores.overall.micro, scores.path_accuracy
     (0.75, 0.875, 0.75)
     """
-    lineages = lineage_matrix(taxonomy)
     truth, predicted = _checked(taxonomy, truth, predicted)
     leaves = np.asarray(taxonomy.leaves, dtype=np.int64)
     coverage = float(np.mean(taxonomy.leaf_position[predicted] >= 0))
-    outcome = _outcomes(lineages, truth, predicted)
+    outcome = outcomes(taxonomy, truth, predicted)
     judged = np.where(outcome == Outcome.RIGHT, truth, predicted)
 
     n_nodes = len(taxonomy)
     support, assigned, correct = (np.zeros(n_nodes, dtype=np.int64) for _ in range(3))
     # One level at a time keeps the memory at a few numbers per document.
-    for column in lineages.T:
+    for column in taxonomy.lineage_matrix.T:
         known, given = column[truth], column[judged]
         support += np.bincount(known, minlength=n_nodes)
         assigned += np.bincount(given, minlength=n_nodes)
@@ -282,8 +281,14 @@ def outcomes(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike)
     >>> [Outcome(o).name for o in outcomes(tree, [film, film, film], [film, art, music])]
     ['RIGHT', 'STOPPED', 'WRONG']
     """
-    lineages = lineage_matrix(taxonomy)
-    return _outcomes(lineages, *_checked(taxonomy, truth, predicted))
+    truth, predicted = _checked(taxonomy, truth, predicted)
+    outcome = np.full(len(truth), Outcome.RIGHT, dtype=np.int8)
+    for column in taxonomy.lineage_matrix.T:
+        known, given = column[truth], column[predicted]
+        # A lineage holds 0 below its node: a truth of 0 is not known there, a prediction of 0 not made.
+        outcome[(known != 0) & (given == 0) & (outcome == Outcome.RIGHT)] = Outcome.STOPPED
+        outcome[(known != 0) & (given != 0) & (known != given)] = Outcome.WRONG
+    return outcome
 
 
 def confusions(
@@ -303,9 +308,8 @@ def confusions(
     """
     if top < 0:
         raise UsageError(f"top must be 0 or more, not {top}.")
-    lineages = lineage_matrix(taxonomy)
     truth, predicted = _checked(taxonomy, truth, predicted)
-    wrong = _outcomes(lineages, truth, predicted) == Outcome.WRONG
+    wrong = outcomes(taxonomy, truth, predicted) == Outcome.WRONG
     n_nodes = len(taxonomy)
     pairs, counts = np.unique(truth[wrong] * n_nodes + predicted[wrong], return_counts=True)
     totals = np.bincount(truth, minlength=n_nodes)
@@ -315,23 +319,6 @@ def confusions(
         documents = int(counts[position])
         found.append(Confusion(true, given, documents, documents / int(totals[true])))
     return found
-
-
-def lineage_matrix(taxonomy: Taxonomy) -> IntArray:
-    """Nodes x levels: the node's ancestor at each level, itself at its own, 0 below.
-
-    Examples
-    --------
-    >>> lineage_matrix(Taxonomy.from_paths([("a", "b"), ("c",)])).tolist()
-    [[0, 0], [1, 0], [2, 0], [1, 3]]
-    """
-    if len(taxonomy) < 2:
-        raise DataError("The tree has no category below its root, so there is nothing to score.")
-    matrix = np.zeros((len(taxonomy), taxonomy.depth), dtype=np.int64)
-    for node, parent in enumerate(taxonomy.parents[1:], start=1):
-        matrix[node] = matrix[parent]
-        matrix[node, taxonomy.depths[node] - 1] = node
-    return matrix
 
 
 def checked_nodes(taxonomy: Taxonomy, name: str, values: npt.ArrayLike) -> IntArray:
@@ -344,6 +331,8 @@ def checked_nodes(taxonomy: Taxonomy, name: str, values: npt.ArrayLike) -> IntAr
     ...
     himecat.errors.UsageError: truth[1] is 2, but the tree's node ids go from 0 to 1.
     """
+    if len(taxonomy) < 2:
+        raise DataError("The tree has no category below its root, so there is nothing to score.")
     ids = np.asarray(values)
     if ids.ndim != 1:
         raise UsageError(f"{name} must be a flat list of node ids, not an array of shape {ids.shape}.")
@@ -370,16 +359,6 @@ def _checked(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike)
             "without a label out of the scoring."
         )
     return known, given
-
-
-def _outcomes(lineages: IntArray, truth: IntArray, predicted: IntArray) -> npt.NDArray[np.int8]:
-    outcome = np.full(len(truth), Outcome.RIGHT, dtype=np.int8)
-    for column in lineages.T:
-        known, given = column[truth], column[predicted]
-        # A lineage holds 0 below its node: a truth of 0 is not known there, a prediction of 0 not made.
-        outcome[(known != 0) & (given == 0) & (outcome == Outcome.RIGHT)] = Outcome.STOPPED
-        outcome[(known != 0) & (given != 0) & (known != given)] = Outcome.WRONG
-    return outcome
 
 
 def _ratio(part: IntArray, whole: IntArray) -> FloatArray:

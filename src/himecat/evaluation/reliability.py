@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
 from himecat.errors import DataError, UsageError
-from himecat.evaluation.metrics import checked_nodes, lineage_matrix
+from himecat.evaluation.metrics import checked_nodes
 from himecat.input.taxonomy.tree import Taxonomy
 
 FloatArray = npt.NDArray[np.float64]
@@ -94,11 +94,10 @@ def level_verdicts(
     >>> right.tolist()
     [[True, False], [True, False], [False, False]]
     """
-    lineages = lineage_matrix(taxonomy)
     true, given = (checked_nodes(taxonomy, name, ids) for name, ids in (("truth", truth), ("nodes", nodes)))
     if len(true) != len(given):
         raise UsageError(f"There are {len(true)} true categories but {len(given)} assigned ones.")
-    known, path = lineages[true], lineages[given]
+    known, path = taxonomy.lineage_matrix[true], taxonomy.lineage_matrix[given]
     ends_at_leaf = taxonomy.leaf_position[true] >= 0
     judged = (path > 0) & ((known > 0) | ends_at_leaf[:, None])
     return judged, judged & (known == path)

@@ -93,27 +93,21 @@ class PlacedDocuments:
         """Find every document's place; a path that is not in the tree is a `UsageError`."""
         self.documents = documents
         node_of = {taxonomy.path(node): node for node in taxonomy}
-        assigned = np.zeros(len(taxonomy), dtype=np.int64)
-        summed = np.zeros(len(taxonomy))
         self.confidence: npt.NDArray[np.float64] = np.full((len(documents), taxonomy.depth), np.nan)
         nodes, truths = [], []
         for row, document in enumerate(documents):
             self.confidence[row, : len(document.confidence)] = document.confidence
             nodes.append(_node_at(node_of, document.id, document.path))
             truths.append(_node_at(node_of, document.id, document.true_path or ()))
-            lineage = taxonomy.lineages[nodes[-1]]
-            assigned[0] += 1
-            for node, value in zip(lineage, document.confidence, strict=True):
-                assigned[node] += 1
-                summed[node] += value
         self.nodes: npt.NDArray[np.int64] = np.array(nodes, dtype=np.int64)
         self.truths: npt.NDArray[np.int64] = np.array(truths, dtype=np.int64)
         self.known: npt.NDArray[np.bool_] = self.truths > 0
         self.certainty = np.array([document.certainty for document in documents], dtype=np.float64)
-        self.assigned = assigned
-        self.mean_confidence: npt.NDArray[np.float64] = np.divide(
-            summed, assigned, out=np.zeros(len(taxonomy)), where=assigned > 0
-        )
+        paths = taxonomy.lineage_matrix[self.nodes]
+        passed, sure = paths[paths > 0], self.confidence[paths > 0]
+        self.assigned: npt.NDArray[np.int64] = np.bincount(passed, minlength=len(taxonomy))
+        self.mean_confidence = np.bincount(passed, sure, len(taxonomy)) / np.maximum(self.assigned, 1)
+        self.assigned[0] = len(documents)
         self.outcome: npt.NDArray[np.int8] = np.full(len(documents), -1, dtype=np.int8)
         if self.known.any():
             self.outcome[self.known] = outcomes(taxonomy, self.truths[self.known], self.nodes[self.known])

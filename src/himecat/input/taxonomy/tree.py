@@ -135,6 +135,14 @@ class Taxonomy:
             lines.append((*lines[self.parents[node]], node))
         return tuple(lines)
 
+    @cached_property
+    def lineage_matrix(self) -> npt.NDArray[np.int64]:
+        """Matrix (nodes x levels): the node's ancestor at each level, itself at its own, 0 below."""
+        matrix = np.zeros((len(self), self.depth), dtype=np.int64)
+        for node, lineage in enumerate(self.lineages):
+            matrix[node, : len(lineage)] = lineage
+        return matrix
+
     def path(self, node: int) -> tuple[str, ...]:
         """The names from level 1 down to `node`."""
         return tuple(self.names[n] for n in self.lineages[node])
