@@ -13,7 +13,6 @@ from himecat.classifier.assignments import Assignments, assign
 from himecat.classifier.protocol import Classifier, Round
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
-from himecat.input import validate
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
@@ -81,14 +80,24 @@ class Predictor(Estimator):
         space = self.space_
         if isinstance(X, Corpus):
             return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
-        return validate.read_new(
+        problems = Problems()
+        ((origins, corpus),) = self._read_new(X, problems, None)
+        if not self.skip_bad or problems.has_fatal:
+            problems.raise_errors()
+        return corpus, _usable(origins)
+
+    def _read_new(
+        self, X: Any, problems: Problems, batch_size: int | None
+    ) -> Iterator[tuple[list[Origin], Corpus]]:
+        return iter_encoded(
             X,
             self._fields(),
-            words=space.vocabulary,
-            metadata=space.values,
-            max_tokens=self.method_.max_tokens,
-            readers=self.readers(),
-            skip_bad=self.skip_bad,
+            self.space_.vocabulary,
+            self.space_.values,
+            self.method_.max_tokens,
+            problems,
+            batch_size,
+            self.readers(),
             threads=self.threads,
         )
 
@@ -125,23 +134,13 @@ class Predictor(Estimator):
         """
         self._check_fitted()
         threads = usable_threads(self.threads)
-        batches = iter_encoded(
-            X,
-            self._fields(),
-            self.space_.vocabulary,
-            self.space_.values,
-            self.method_.max_tokens,
-            problems,
-            batch_size,
-            self.readers(),
-            threads=threads,
-        )
+        batches = self._read_new(X, problems, batch_size)
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
 
         def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
             origins, corpus = batch
             # One thread reads.
-            return self._assign(corpus, np.array([one.usable for one in origins], bool), max(1, threads - 1))
+            return self._assign(corpus, _usable(origins), max(1, threads - 1))
 
         for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
             yield origins, corpus, placed
@@ -204,6 +203,10 @@ class Predictor(Estimator):
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()
         return self.taxonomy_
+
+
+def _usable(origins: Sequence[Origin]) -> npt.NDArray[np.bool_]:
+    return np.array([origin.usable for origin in origins], dtype=bool)
 
 
 def readers_of(views: Sequence[View]) -> list[ColumnReader]:

@@ -13,7 +13,7 @@ from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.formats import Source
-from himecat.input.problems import Problems, Severity
+from himecat.input.problems import Problems
 from himecat.input.ragged import Ragged
 from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
@@ -75,21 +75,6 @@ class Origin(NamedTuple):
     id: str
     place: str
     usable: bool
-
-
-@dataclass
-class _ErrorsAsWarnings(Problems):
-    """Passes findings on to `receiver`, errors as warnings."""
-
-    receiver: Problems | None = None
-
-    def add(self, severity: Severity, place: str, message: str) -> None:
-        assert self.receiver is not None
-        self.receiver.add("warning" if severity == "error" else severity, place, message)
-
-    def fatal(self, place: str, message: str) -> None:
-        assert self.receiver is not None
-        self.receiver.fatal(place, message)
 
 
 def _split_further(
@@ -183,7 +168,6 @@ def load_corpus(
     """
     _check_limits(max_tokens, min_count)
     problems = Problems() if problems is None else problems
-    reported = _ErrorsAsWarnings(receiver=problems) if skip_bad else problems
     splitter = get_tokenizer(tokenizer)
     base = splitter.base if isinstance(splitter, LearnedTokenizer) else splitter
     words = WordIds(grows=True, compile_from=0 if _is_large(source) else FIRST_COMPILED, tokenizer=base)
@@ -194,17 +178,18 @@ def load_corpus(
     with OpenColumns(readers, source, problems, progress) as columns:
         rows = _CorpusRows(words, metadata, columns, None if whole_texts else max_tokens, threads)
         with rows.tokens:
-            for batch in read_documents(source, with_extra_fields(fields, readers), reported):
-                first = len(places) + len(skipped)
-                skipped += [first + row for row, document in enumerate(batch) if not document.usable]
-                usable = [document for document in batch if document.usable]
-                if first == 0 and splitter.name == UNICODE.name:
-                    _warn_if_unspaced(usable, problems)
-                for row, document in enumerate(usable, start=len(places)):
-                    if document.labels is not None:
-                        labels[row] = document.labels
-                places += [document.place for document in usable]
-                rows.extend(usable)
+            with problems.softened(skip_bad):
+                for batch in read_documents(source, with_extra_fields(fields, readers), problems):
+                    first = len(places) + len(skipped)
+                    skipped += [first + row for row, document in enumerate(batch) if not document.usable]
+                    usable = [document for document in batch if document.usable]
+                    if first == 0 and splitter.name == UNICODE.name:
+                        _warn_if_unspaced(usable, problems)
+                    for row, document in enumerate(usable, start=len(places)):
+                        if document.labels is not None:
+                            labels[row] = document.labels
+                    places += [document.place for document in usable]
+                    rows.extend(usable)
             # Before the columns are computed, which may take minutes.
             if not skip_bad or problems.has_fatal:
                 problems.raise_errors()

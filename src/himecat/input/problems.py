@@ -88,6 +88,7 @@ class Problems:
     counts: dict[Severity, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "note": 0})
     has_fatal: bool = False
     stops: bool = True
+    lenient: bool = False
 
     def add(self, severity: Severity, place: str, message: str) -> None:
         """Record a finding of the given severity."""
@@ -96,13 +97,13 @@ class Problems:
             self.items.append(Problem(severity, place, message))
 
     def error(self, place: str, message: str) -> None:
-        """Record something that stops the work."""
-        self.add("error", place, message)
+        """Record something that stops the work; while errors are `softened`, a warning."""
+        self.add("warning" if self.lenient else "error", place, message)
 
     def fatal(self, place: str, message: str) -> None:
         """Record an error of a whole file, which stops the work even where bad documents are skipped."""
         self.has_fatal = True
-        self.error(place, message)
+        self.add("error", place, message)
 
     def warning(self, place: str, message: str) -> None:
         """Record something that the user should look at but that does not stop the work."""
@@ -127,6 +128,15 @@ class Problems:
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.items)
+
+    @contextmanager
+    def softened(self, lenient: bool) -> Iterator[None]:
+        """Where `lenient`, take errors of this block as warnings; those of whole files stay errors."""
+        self.lenient = lenient
+        try:
+            yield
+        finally:
+            self.lenient = False
 
     @contextmanager
     def recorded(self) -> Iterator[None]:

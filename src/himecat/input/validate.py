@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from himecat.errors import DataError, UsageError
-from himecat.input.builder import LoadedCorpus, iter_encoded, load_corpus
+from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.columns import ColumnReader
-from himecat.input.corpus import Corpus, Supervision, Vocabulary
+from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
@@ -311,24 +308,3 @@ def _with_columns_of(corpus: Corpus, readers: Sequence[ColumnReader]) -> Corpus:
                 f"without the {reader.name}."
             )
     return replace(corpus, columns={reader.name: corpus.columns[reader.name] for reader in readers})
-
-
-def read_new(
-    X: Any,
-    fields: Fields,
-    *,
-    words: Vocabulary,
-    metadata: Mapping[str, Vocabulary],
-    max_tokens: int,
-    readers: Sequence[ColumnReader] = (),
-    skip_bad: bool,
-    threads: int | None = None,
-) -> tuple[Corpus, npt.NDArray[np.bool_]]:
-    """Documents that come after fit, in the ids of its vocabularies, and which of them can be used."""
-    problems = Problems()
-    ((origins, corpus),) = iter_encoded(
-        X, fields, words, metadata, max_tokens, problems, batch_size=None, readers=readers, threads=threads
-    )
-    if not skip_bad or problems.has_fatal:
-        problems.raise_errors()
-    return corpus, np.array([origin.usable for origin in origins], dtype=bool)

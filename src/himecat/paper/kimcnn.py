@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -240,6 +240,7 @@ class Batches:
         return Batch(vectors, self._local, self._offsets[: len(rows) + 1], self._table[:n])
 
 
+@dataclass(eq=False)
 class KimCNN:
     """Kim-CNN as a flat classifier.
 
@@ -269,28 +270,21 @@ class KimCNN:
     """
 
     name = "kim-cnn"
-    network: KimNetwork
-    n_classes: int
 
-    def __init__(
-        self,
-        widths: tuple[int, ...] = (2, 3, 4, 5),
-        maps: int = 20,
-        hidden: int = 20,
-        epochs: int = 30,
-        batch_size: int = 256,
-        min_steps: int = 0,
-        rate: float = 0.1,
-        momentum: float = 0.9,
-    ) -> None:
-        self.widths = tuple(sorted(widths))
-        self.maps = maps
-        self.hidden = hidden
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.min_steps = min_steps
-        self.rate = rate
-        self.momentum = momentum
+    widths: tuple[int, ...] = (2, 3, 4, 5)
+    maps: int = 20
+    hidden: int = 20
+    epochs: int = 30
+    batch_size: int = 256
+    min_steps: int = 0
+    rate: float = 0.1
+    momentum: float = 0.9
+    network: KimNetwork = field(init=False, repr=False)
+    n_classes: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Order the filters by their width."""
+        self.widths = tuple(sorted(self.widths))
 
     def fit(
         self,
@@ -349,16 +343,8 @@ class KimCNN:
 
     def state(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Settings and weights."""
-        settings = {
-            "widths": list(self.widths),
-            "maps": self.maps,
-            "hidden": self.hidden,
-            "epochs": self.epochs,
-            "batch_size": self.batch_size,
-            "min_steps": self.min_steps,
-            "rate": self.rate,
-            "momentum": self.momentum,
-        }
+        settings = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        settings["widths"] = list(self.widths)
         return settings, dict(self.network.weights.arrays)
 
     @classmethod
