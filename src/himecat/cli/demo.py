@@ -20,6 +20,9 @@ from himecat.runtime.files import replaced_folder, write_atomic
 from himecat.runtime.progress import Progress
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
 
+A_LEAF = "missed-bins"
+"""A leaf of the sample corpus whose name stands nowhere else in its tree."""
+
 # What a demo folder holds; a folder with anything else in it is never replaced.
 _WRITTEN = {
     "README.md", "corpus.jsonl", "doc_id.txt", "documents.jsonl", "label_hier.txt", "meta_dict.json", "model",
@@ -50,19 +53,6 @@ def run_demo(
             return _fill(unfinished, arguments, seed, threads, progress)
         except OutputError as error:
             raise OutputError(str(error).replace(str(unfinished), str(target))) from error
-
-
-def a_leaf() -> str:
-    """The name of a leaf of the sample corpus, at the deepest level and not found anywhere else.
-
-    Examples
-    --------
-    >>> sample_taxonomy().is_leaf(sample_taxonomy().find(a_leaf()))
-    True
-    """
-    tree = sample_taxonomy()
-    deepest = (leaf for leaf in tree.leaves if tree.depths[leaf] == tree.depth)
-    return next(name for leaf in deepest if len(tree.nodes_by_name[name := tree.names[leaf]]) == 1)
 
 
 def _fill(

@@ -29,7 +29,7 @@ def demo(
     Example: `himecat demo -o demo`
     """
     arguments = method_arguments(method, False, False, None, settings)
-    from himecat.cli.demo import a_leaf, run_demo
+    from himecat.cli.demo import A_LEAF, run_demo
     from himecat.runtime.progress import Progress
     from himecat.sample import METADATA
 
@@ -41,7 +41,7 @@ def demo(
     model, documents, tree = (quote(str(output / n)) for n in ("model", "documents.jsonl", "taxonomy.yaml"))
     progress.say(
         f"Look at {output / 'report.html'}. Then try:\n"
-        f"  himecat explain {model} {a_leaf()}\n"
+        f"  himecat explain {model} {A_LEAF}\n"
         f"  himecat predict {model} {documents} -o predictions.jsonl\n"
         f"  himecat fit {documents} --taxonomy {tree} --metadata {','.join(METADATA)} -o model"
     )

@@ -120,9 +120,6 @@ class OpenColumns:
     def __exit__(self, *error: Any) -> None:
         self._opened.__exit__(*error)
 
-    def __bool__(self) -> bool:
-        return bool(self._rows)
-
     def extend(self, documents: Sequence[Document]) -> None:
         """Pass the next documents on to every column."""
         self._count += len(documents)

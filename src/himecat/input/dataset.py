@@ -254,13 +254,26 @@ def draw(dataset: Dataset, truth: NodeArray, number: int, per_leaf: int = 5) -> 
     if number == 0 and dataset.first_draw is not None:
         return _listed_draw(dataset, dataset.first_draw, truth)
     taxonomy = dataset.taxonomy
-    rng = random.Random(number)
-    node_of: dict[int, int] = {}
-    for leaf in sorted(taxonomy.leaves, key=lambda leaf: (taxonomy.names[leaf], taxonomy.path(leaf))):
-        rows = np.flatnonzero(truth == leaf).tolist()
-        for row in rng.sample(rows, min(per_leaf, max(len(rows) - 1, 1), len(rows))):
-            node_of[row] = leaf
-    return _supervision(node_of)
+    rows_of = {taxonomy.path(leaf): np.flatnonzero(truth == leaf).tolist() for leaf in taxonomy.leaves}
+    chosen = random_rows(rows_of, per_leaf, number)
+    return _supervision({row: taxonomy.find(path) for path, rows in chosen.items() for row in rows})
+
+
+def random_rows(
+    rows_of: Mapping[tuple[str, ...], list[int]], per_leaf: int, seed: int
+) -> dict[tuple[str, ...], list[int]]:
+    """A few of the rows of every path: the rule of all draws that no file lists.
+
+    Examples
+    --------
+    >>> random_rows({("a",): [0, 2, 3], ("b",): [1]}, 2, seed=0)
+    {('a',): [2, 3], ('b',): [1]}
+    """
+    rng = random.Random(seed)
+    return {
+        path: rng.sample(rows, min(per_leaf, max(len(rows) - 1, 1), len(rows)))
+        for path, rows in sorted(rows_of.items(), key=lambda item: (item[0][-1], item[0]))
+    }
 
 
 def _listed_draw(dataset: Dataset, first_draw: Mapping[str, list[int]], truth: NodeArray) -> Supervision:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, Self
 
 from himecat.errors import UsageError
-from himecat.input.unicode_words import RULES, cleaned, marks, tokenize
+from himecat.input.unicode_words import RULES, UnicodeWords, cleaned, marks, tokenize
 
 _EAST_ASIAN = "\u3005\u3006\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _THAI = "\u0e01-\u0e7f"
@@ -45,7 +45,7 @@ def character_ngrams(run: str) -> list[str]:
     return ["".join(parts[at : at + size]) for at in range(max(1, len(parts) - size + 1))]
 
 
-class CharacterNgrams:
+class CharacterNgrams(UnicodeWords):
     """Runs of a script without spaces as overlapping character n-grams; spaced words as by `unicode`.
 
     Examples
@@ -59,15 +59,6 @@ class CharacterNgrams:
     def words(self, text: str) -> list[str]:
         """The words of a text."""
         return _with_runs_split(text, lambda run, whole: character_ngrams(run))
-
-    def state(self) -> dict[str, Any]:
-        """The rules' version."""
-        return {"rules": RULES}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """The same tokenizer."""
-        return cls()
 
 
 class DictionaryWords:

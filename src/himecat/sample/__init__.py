@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from himecat.errors import OutputError, UsageError
+from himecat.input.dataset import random_rows
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.files import atomic_folder
@@ -124,9 +124,8 @@ def sample_split(
     for row, document in enumerate(documents):
         rows.setdefault(tuple(document["labels"]), []).append(row)
     labels: list[list[str] | None] = [None] * len(documents)
-    rng = random.Random(seed)
-    for path in sorted(rows, key=lambda path: (path[-1], path)):
-        for row in rng.sample(rows[path], min(per_leaf, max(len(rows[path]) - 1, 1))):
+    for path, chosen in random_rows(rows, per_leaf, seed).items():
+        for row in chosen:
             labels[row] = list(path)
     return labels
 
