@@ -58,7 +58,7 @@ class Graph:
         [[2, 2], [], [0, 0]]
         """
         one, other = self.edges[kind]
-        return _grouped(np.concatenate([one, other]), np.concatenate([other, one]), self.n_nodes)
+        return Ragged.grouped(np.concatenate([one, other]), np.concatenate([other, one]), self.n_nodes)
 
     def distinct_edges(self) -> tuple[NodeIds, NodeIds]:
         """Every edge once: the nodes that are generated, and those they are generated from.
@@ -86,7 +86,7 @@ class Graph:
         one, other = self.distinct_edges()
         starts, ends = np.concatenate([one, other]), np.concatenate([other, one])
         order = np.argsort(ends, kind="stable")
-        return _grouped(starts[order], ends[order], self.n_nodes)
+        return Ragged.grouped(starts[order], ends[order], self.n_nodes)
 
 
 def build_graph(corpus: Corpus, taxonomy: Taxonomy, supervision: Supervision) -> Graph:
@@ -115,10 +115,3 @@ def build_graph(corpus: Corpus, taxonomy: Taxonomy, supervision: Supervision) ->
         edges=edges,
         word_nodes=np.concatenate([words, values]),
     )
-
-
-def _grouped(keys: NodeIds, values: NodeIds, n_keys: int) -> Ragged:
-    """For every key, its values in the order they are given in."""
-    offsets = np.zeros(n_keys + 1, dtype=np.int64)
-    np.cumsum(np.bincount(keys, minlength=n_keys), out=offsets[1:])
-    return Ragged(values[np.argsort(keys, kind="stable")].astype(np.int32), offsets)

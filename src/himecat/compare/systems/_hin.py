@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from himecat.runtime.threads import Stopped, stop_requested
 
 FloatArray = npt.NDArray[np.float32]
 NodeIds = npt.NDArray[np.int32]
+Degrees = list[npt.NDArray[np.int64]]
 
 # Edges per call of the kernel; Ctrl-C is handled in between.
 _AT_ONCE = 200_000
@@ -72,17 +72,6 @@ class Edges:
         )
 
 
-class Network(Protocol):
-    """A network to embed: its edges are drawn, never listed."""
-
-    @property
-    def degrees(self) -> list[npt.NDArray[np.int64]]:
-        """For each kind of node, the number of edges of each node."""
-
-    def draw(self, count: int, rng: np.random.Generator) -> Edges:
-        """Draw about so many edges."""
-
-
 @dataclass(frozen=True)
 class EmbeddedNetwork(System):
     """A system that embeds a network and trains Kim-CNNs on documents made from the vectors.
@@ -112,13 +101,15 @@ class EmbeddedNetwork(System):
     real_share: float = parameter(0.2, least=0)
     epochs: int = parameter(30, least=1)
 
-    def embed(self, task: Task, network: Network, title: str) -> FloatArray:
+    def embed(
+        self, task: Task, draw: Callable[[int, np.random.Generator], Edges], degrees: Degrees
+    ) -> FloatArray:
         """Unit vectors of the nodes of a network."""
         samples = self.samples or int(np.clip(60 * len(task.corpus.tokens.values), 10_000_000, 150_000_000))
-        with task.progress.stage(title, total=samples) as stage:
+        with task.progress.stage("Embedding the network", total=samples) as stage:
             return embed_network(
-                network.draw,
-                network.degrees,
+                draw,
+                degrees,
                 samples=samples,
                 dimension=self.dimension,
                 negatives=self.negatives,
@@ -157,7 +148,7 @@ class EmbeddedNetwork(System):
 
 def embed_network(
     draw: Callable[[int, np.random.Generator], Edges],
-    degrees: list[npt.NDArray[np.int64]],
+    degrees: Degrees,
     *,
     samples: int,
     dimension: int = 100,
@@ -170,25 +161,15 @@ def embed_network(
 
     An edge (u, v) raises log s(u.v) + sum of log s(-u.n) over a few nodes n of the kind of v, drawn in
     proportion to degree^0.75; s is the sigmoid. Both ends of an edge have their one vector (first-order
-    proximity).
+    proximity). The step size falls linearly from `rate` to a ten-thousandth of it.
 
     Parameters
     ----------
     draw : callable
-        Given a number and a source of randomness, draws about so many edges.
+        Given a number and a source of randomness, draws about so many edges; `samples` are drawn in all.
     degrees : list of arrays
         For each kind of node, in how many edges each of its nodes takes part. Nodes are numbered through, kind
         after kind.
-    samples : int
-        Edges to draw in all.
-    dimension, negatives : int
-        Length of the vectors; negatives per edge.
-    rate : float
-        First step size; it falls linearly to a ten-thousandth.
-    seed : int
-        Source of randomness.
-    advance : callable, optional
-        Called with the number of edges done; they add up to `samples`.
 
     Returns
     -------
@@ -208,15 +189,12 @@ def embed_network(
     from himecat.kernels.network_embedding import train_edges
 
     starts = np.cumsum([0, *(len(part) for part in degrees)])
-    tables = np.stack(
-        [_table(part, int(start)) for part, start in zip(degrees, starts[:-1], strict=True) if len(part)]
-        or [np.zeros(_TABLE, dtype=np.int32)]
-    )
-    # Kinds without nodes have no row in the table.
-    row_of_kind = np.cumsum([len(part) > 0 for part in degrees]).astype(np.int8) - np.int8(1)
-    vectors = np.zeros((int(starts[-1]), -(-dimension // _LANE) * _LANE), dtype=np.float32)
-    begin = np.random.default_rng([seed, _START])
-    vectors[:, :dimension] = (begin.random((len(vectors), dimension), dtype=np.float32) - 0.5) / dimension
+    # A kind without nodes is never a target, whatever its row.
+    tables = np.zeros((len(degrees), _TABLE), dtype=np.int32)
+    for kind, part in enumerate(degrees):
+        if len(part):
+            tables[kind] = starts[kind] + negatives_table(np.maximum(part, 1), _TABLE)
+    vectors = start_vectors(int(starts[-1]), dimension, np.random.default_rng([seed, _START]))
     gathered = np.zeros(vectors.shape[1], dtype=np.float32)
     rounds = -(-samples // _AT_ONCE)
     for number in range(rounds):
@@ -227,24 +205,40 @@ def embed_network(
         rates = rate * (1.0 - (1.0 - 1e-4) * np.array([number, number + 1]) / rounds)
         state = np.random.SeedSequence([seed, _NEGATIVES, number]).generate_state(1, np.uint64)[0]
         train_edges(
-            vectors, edges.sources, edges.targets, row_of_kind[edges.kinds], tables, gathered, negatives,
+            vectors, edges.sources, edges.targets, edges.kinds, tables, gathered, negatives,
             rates[0], rates[1], state,
         )  # fmt: skip
         if advance is not None:
             advance(count)
-    return unit_rows(vectors[:, :dimension])
+    found = vectors[:, :dimension]
+    lengths = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.float32(1e-12))
+    return np.ascontiguousarray(found / lengths, dtype=np.float32)
 
 
-def unit_rows(vectors: FloatArray) -> FloatArray:
-    """The rows scaled to length 1.
+def start_vectors(n_nodes: int, dimension: int, rng: np.random.Generator, n_rows: int = 0) -> FloatArray:
+    """Small random vectors, in rows as long as the kernel wants them; rows further on are zeros.
 
     Examples
     --------
-    >>> unit_rows(np.array([[3.0, 4.0]], dtype=np.float32)).round(1).tolist()
-    [[0.6000000238418579, 0.800000011920929]]
+    >>> start_vectors(2, 3, np.random.default_rng(0), n_rows=4).shape
+    (4, 8)
     """
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
-    return np.ascontiguousarray(vectors / lengths, dtype=np.float32)
+    vectors = np.zeros((n_rows or n_nodes, -(-dimension // _LANE) * _LANE), dtype=np.float32)
+    vectors[:n_nodes, :dimension] = (rng.random((n_nodes, dimension), dtype=np.float32) - 0.5) / dimension
+    return vectors
+
+
+def negatives_table(degrees: npt.NDArray[np.int64], size: int) -> NodeIds:
+    """Nodes to draw negatives from, each as often as degree^0.75 says.
+
+    Examples
+    --------
+    >>> negatives_table(np.array([1, 0, 1]), 4).tolist()
+    [0, 0, 2, 2]
+    """
+    shares = np.cumsum(degrees.astype(np.float64) ** 0.75)
+    ticks = (np.arange(size) + 0.5) / size * shares[-1]
+    return np.asarray(np.searchsorted(shares, ticks), dtype=np.int32)
 
 
 def own_seed(seed: int, purpose: int) -> int:
@@ -256,10 +250,3 @@ def own_seed(seed: int, purpose: int) -> int:
     False
     """
     return int(np.random.SeedSequence([seed, purpose]).generate_state(1)[0])
-
-
-def _table(degrees: npt.NDArray[np.int64], start: int) -> NodeIds:
-    """Nodes of one kind, each as often as degree^0.75 says."""
-    shares = np.cumsum(np.maximum(degrees, 1).astype(np.float64) ** 0.75)
-    ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
-    return np.asarray(start + np.searchsorted(shares, ticks), dtype=np.int32)

@@ -57,15 +57,11 @@ class HiGitClass(EmbeddedNetwork):
         found = keywords_of_leaves(corpus.tokens, corpus.words.names, rows, leaves, self.keywords)
         keywords = disjoint(found)
         network = star_network(corpus, taxonomy, keywords)
-        vectors = self.embed(task, network, "Embedding the network")
+        vectors = self.embed(task, network.draw, network.degrees)
         # Metadata values come after the text, each with the vector of its node.
         documents = with_metadata_words(corpus)
-        known = np.concatenate(
-            [
-                vectors[: len(corpus.words)],
-                vectors[network.first_centre(1) : network.first_centre(len(network.stars) - 1)],
-            ]
-        )
+        values = vectors[network.first_centre(1) : network.first_centre(len(network.stars) - 1)]
+        known = np.concatenate([vectors[: len(corpus.words)], values])
         with task.progress.stage("Writing pseudo documents", total=len(taxonomy) - 1) as stage:
             synthetic = pseudo_documents(
                 taxonomy,
@@ -212,29 +208,19 @@ def star_network(
     >>> [star.degrees.tolist() for star in network.stars]
     [[2, 2], [4], [0, 1, 0]]
     """
-    alone = Ragged(np.arange(len(corpus), dtype=np.int32), np.arange(len(corpus) + 1))
-    stars = [Star(alone, corpus.tokens)]
+    stars = [Star(_each(len(corpus)), corpus.tokens)]
     for column in corpus.metadata.values():
-        carriers = _carriers(column.values, len(column.vocabulary))
+        documents = column.values.row_of_value
+        carriers = Ragged.grouped(column.values.values, documents, len(column.vocabulary))
         stars.append(Star(carriers, corpus.tokens))
     below = [
-        np.concatenate(
-            [
-                np.zeros(0, dtype=np.int64),
-                *(keywords[leaf] for leaf in taxonomy.leaves_under(node) if leaf in keywords),
-            ]
-        ).tolist()
-        if node
-        else []
-        for node in range(len(taxonomy))
+        [word for leaf in taxonomy.leaves_under(node) for word in keywords.get(leaf, ())] if node else []
+        for node in taxonomy
     ]
-    each = Ragged(np.arange(len(taxonomy), dtype=np.int32), np.arange(len(taxonomy) + 1))
-    stars.append(Star(each, Ragged.from_lists(below)))
+    stars.append(Star(_each(len(taxonomy)), Ragged.from_lists(below)))
     return StarNetwork(len(corpus.words), tuple(stars))
 
 
-def _carriers(values: Ragged, n_values: int) -> Ragged:
-    """For every metadata value, the documents that carry it."""
-    offsets = np.zeros(n_values + 1, dtype=np.int64)
-    np.cumsum(np.bincount(values.values, minlength=n_values), out=offsets[1:])
-    return Ragged(values.row_of_value[np.argsort(values.values, kind="stable")], offsets)
+def _each(count: int) -> Ragged:
+    """Centres that have one part each."""
+    return Ragged(np.arange(count, dtype=np.int32), np.arange(count + 1))

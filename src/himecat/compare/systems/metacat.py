@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -15,6 +15,8 @@ from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.paper.synthesis import synthesize
+
+Places = npt.NDArray[np.int64]
 
 # Words at most this far apart are contexts of each other.
 WINDOW = 5
@@ -70,12 +72,12 @@ class MetaCat(EmbeddedNetwork):
         if len(classes) == 1:
             return task.most_labelled_leaf()
         network = generative_network(task.corpus, rows, class_of, len(classes), local=self.local)
-        vectors = self.embed(task, network, "Embedding the generative process")
+        vectors = self.embed(task, network.draw, network.degrees)
         # A document's local metadata is part of what the classifier reads, and of what is synthesised.
         local = {kind: column for kind, column in task.corpus.metadata.items() if kind in self.local}
         documents = with_metadata_words(replace(task.corpus, metadata=local)).tokens
-        words = np.concatenate([vectors[network.nodes("word")], vectors[network.nodes("local")]])
-        labels = np.concatenate([np.zeros((1, self.dimension), np.float32), vectors[network.nodes("class")]])
+        words = np.concatenate([vectors[network.nodes(_WORD)], vectors[network.nodes(_LOCAL)]])
+        labels = np.concatenate([np.zeros((1, self.dimension), np.float32), vectors[network.nodes(_CLASS)]])
         with task.progress.stage("Synthesising documents", total=len(classes)) as stage:
             synthetic = synthesize(
                 flat,
@@ -102,12 +104,8 @@ class GenerativeNetwork:
 
     Attributes
     ----------
-    words : Ragged
-        The words of every document.
-    of_global, of_local : Ragged
-        Its global and its local metadata values; each of the two has one numbering for all types.
-    classes : Ragged
-        The classes of every document: at most one.
+    rows : mapping
+        For classes, global values, words and local values, those of every document; numbered by kind.
     sizes : tuple of int
         How many nodes of each kind there are: documents, classes, global values, words, local values, contexts.
 
@@ -120,10 +118,7 @@ class GenerativeNetwork:
     (1, 1, 1, 2, 2, 2)
     """
 
-    words: Ragged
-    of_global: Ragged
-    of_local: Ragged
-    classes: Ragged
+    rows: Mapping[int, Ragged]
     sizes: tuple[int, int, int, int, int, int]
 
     @cached_property
@@ -132,27 +127,16 @@ class GenerativeNetwork:
         found: list[int] = np.cumsum([0, *self.sizes]).tolist()
         return found
 
-    def nodes(self, kind: str) -> slice:
-        """The nodes of `class`, `word` or `local` kind."""
-        number = {"class": _CLASS, "word": _WORD, "local": _LOCAL}[kind]
-        return slice(self.starts[number], self.starts[number + 1])
+    def nodes(self, kind: int) -> slice:
+        """The nodes of one kind."""
+        return slice(self.starts[kind], self.starts[kind + 1])
 
     @cached_property
     def degrees(self) -> list[npt.NDArray[np.int64]]:
         """For each kind of node, in how many edges each takes part."""
-
-        def counted(rows: Ragged, kind: int) -> npt.NDArray[np.int64]:
-            return np.bincount(rows.values, minlength=self.sizes[kind])
-
-        words = counted(self.words, _WORD)
-        return [
-            self.words.lengths + self.of_local.lengths,
-            counted(self.classes, _CLASS),
-            counted(self.of_global, _GLOBAL),
-            words,
-            counted(self.of_local, _LOCAL),
-            words,
-        ]
+        counted = {kind: rows.totals(self.sizes[kind]) for kind, rows in self.rows.items()}
+        of_documents = self.rows[_WORD].lengths + self.rows[_LOCAL].lengths
+        return [of_documents, *counted.values(), counted[_WORD]]
 
     @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
@@ -160,59 +144,42 @@ class GenerativeNetwork:
 
         A document's class and each of its global values count as much as all words of an average document.
         """
-        length = len(self.words.values) / max(1, len(self.words))
-        return np.array(
-            [
-                WINDOW * length * len(self.classes.values),
-                WINDOW * length * len(self.of_global.values),
-                WINDOW * len(self.words.values),
-                WINDOW * len(self.of_local.values),
-                2 * WINDOW * len(self.words.values),
-            ]
-        )
+        n_edges = np.array([len(rows.values) for rows in self.rows.values()])
+        n_words = len(self.rows[_WORD].values)
+        length = n_words / max(1, self.sizes[_DOCUMENT])
+        return np.array([*(WINDOW * length * n_edges[:2]), *(WINDOW * n_edges[2:]), 2 * WINDOW * n_words])
 
     def draw(self, count: int, rng: np.random.Generator) -> Edges:
         """Draw edges of all relations; a few less than `count`, as a word at a border has fewer contexts."""
         total = self.weights.sum()
         if not total:
             return Edges.between(np.zeros(0, np.int32), np.zeros(0, np.int32), _DOCUMENT)
-        by_class, by_global, n_words, n_local, n_contexts = rng.multinomial(count, self.weights / total)
-        parts = [
-            self._into_documents(self.classes, _CLASS, by_class, rng),
-            self._into_documents(self.of_global, _GLOBAL, by_global, rng),
-            self._from_documents(self.words, _WORD, n_words, rng),
-            self._from_documents(self.of_local, _LOCAL, n_local, rng),
-            self._contexts(n_contexts, rng),
-        ]
+        *sizes, n_contexts = rng.multinomial(count, self.weights / total)
+        parts = []
+        for (kind, rows), size in zip(self.rows.items(), sizes, strict=True):
+            places, documents = _draw_places(rows, size, rng)
+            nodes = self.starts[kind] + rows.values[places]
+            into = kind in (_CLASS, _GLOBAL)
+            parts.append(
+                Edges.between(nodes, documents, _DOCUMENT) if into else Edges.between(documents, nodes, kind)
+            )
+        parts.append(self._contexts(n_contexts, rng))
         return Edges.mixed(parts, rng)
-
-    def _into_documents(self, rows: Ragged, kind: int, count: int, rng: np.random.Generator) -> Edges:
-        values, documents = self._picked(rows, count, rng)
-        return Edges.between(self.starts[kind] + values, documents, _DOCUMENT)
-
-    def _from_documents(self, rows: Ragged, kind: int, count: int, rng: np.random.Generator) -> Edges:
-        values, documents = self._picked(rows, count, rng)
-        return Edges.between(documents, self.starts[kind] + values, kind)
-
-    def _picked(
-        self, rows: Ragged, count: int, rng: np.random.Generator
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-        places = rng.integers(len(rows.values), size=count) if count else np.zeros(0, dtype=np.int64)
-        return rows.values[places], np.searchsorted(rows.offsets, places, side="right") - 1
 
     def _contexts(self, count: int, rng: np.random.Generator) -> Edges:
         """Pairs of words at most WINDOW apart in one document."""
-        values, offsets = self.words.values, self.words.offsets
-        places = rng.integers(len(values), size=count) if count else np.zeros(0, dtype=np.int64)
-        documents = np.searchsorted(offsets, places, side="right") - 1
-        steps = rng.integers(1, WINDOW + 1, size=count) * rng.choice([-1, 1], size=count)
-        others = places + steps
+        values, offsets = self.rows[_WORD].values, self.rows[_WORD].offsets
+        places, documents = _draw_places(self.rows[_WORD], count, rng)
+        others = places + rng.integers(1, WINDOW + 1, size=count) * rng.choice([-1, 1], size=count)
         inside = (others >= offsets[documents]) & (others < offsets[documents + 1])
-        return Edges.between(
-            self.starts[_WORD] + values[places[inside]],
-            self.starts[_CONTEXT] + values[others[inside]],
-            _CONTEXT,
-        )
+        words, contexts = values[places[inside]], values[others[inside]]
+        return Edges.between(self.starts[_WORD] + words, self.starts[_CONTEXT] + contexts, _CONTEXT)
+
+
+def _draw_places(rows: Ragged, count: int, rng: np.random.Generator) -> tuple[Places, Places]:
+    """Draw values of all rows: where they stand, and the row of each."""
+    places = rng.integers(len(rows.values), size=count) if count else np.zeros(0, dtype=np.int64)
+    return places, np.searchsorted(rows.offsets, places, side="right") - 1
 
 
 def generative_network(
@@ -236,30 +203,19 @@ def generative_network(
     local : collection of str
         The metadata types that a document generates, like its words; all others generate the document.
     """
-    of_class: list[list[int]] = [[] for _ in range(len(corpus))]
-    for row, number in zip(rows.tolist(), classes.tolist(), strict=True):
-        of_class[row] = [number]
     of_global, n_global = _values_of(corpus, [kind for kind in corpus.metadata if kind not in local])
     of_local, n_local = _values_of(corpus, [kind for kind in corpus.metadata if kind in local])
     n_words = len(corpus.words)
+    of_class = Ragged.grouped(rows, classes, len(corpus))
     return GenerativeNetwork(
-        corpus.tokens,
-        of_global,
-        of_local,
-        Ragged.from_lists(of_class),
+        {_CLASS: of_class, _GLOBAL: of_global, _WORD: corpus.tokens, _LOCAL: of_local},
         (len(corpus), n_classes, n_global, n_words, n_local, n_words),
     )
 
 
 def _values_of(corpus: Corpus, kinds: list[str]) -> tuple[Ragged, int]:
     """The values of some metadata types in one numbering, and how many there are."""
-    numbered, documents, count = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], 0
-    for kind in kinds:
-        column = corpus.metadata[kind]
-        numbered.append(column.values.values + np.int32(count))
-        documents.append(column.values.row_of_value)
-        count += len(column.vocabulary)
-    rows = np.concatenate(documents)
-    offsets = np.zeros(len(corpus) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(corpus)), out=offsets[1:])
-    return Ragged(np.concatenate(numbered)[np.argsort(rows, kind="stable")], offsets), count
+    merged = with_metadata_words(replace(corpus, metadata={kind: corpus.metadata[kind] for kind in kinds}))
+    # Values come after the words; what gets a number below 0 is left out.
+    numbers = np.arange(len(merged.words), dtype=np.int32) - np.int32(len(corpus.words))
+    return merged.tokens.renumbered(numbers), len(merged.words) - len(corpus.words)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from himecat.compare.systems._graph import Graph, NodeIds, build_graph
+from himecat.compare.systems._graph import Graph, build_graph
+from himecat.compare.systems._hin import NodeIds, negatives_table, start_vectors
 from himecat.compare.systems.system import Task, parameter
 from himecat.compare.systems.weshclass import OnWordVectors
 from himecat.input.corpus import Corpus, Ragged
@@ -16,8 +17,6 @@ from himecat.runtime.progress import Progress, silent
 
 # Walks per call of the kernel; Ctrl-C is handled in between.
 _AT_ONCE = 2000
-# Rows are padded to a multiple of this many floats for the kernel.
-_LANE = 8
 # Entries of the table that negatives are drawn from, visits^0.75 of them per node.
 _TABLE = 1 << 20
 # Streams of randomness, one per purpose.
@@ -157,12 +156,8 @@ def node_vectors(
     if not visits.any():
         return np.zeros((n_nodes, dimension), dtype=np.float32)
     # The vectors of the nodes, then their context vectors, as in skip-gram.
-    vectors = np.zeros((2 * n_nodes, -(-dimension // _LANE) * _LANE), dtype=np.float32)
-    begin = np.random.default_rng([seed, _START]).random((n_nodes, dimension), dtype=np.float32)
-    vectors[:n_nodes, :dimension] = (begin - 0.5) / dimension
-    shares = np.cumsum(visits**0.75)
-    ticks = (np.arange(_TABLE) + 0.5) / _TABLE * shares[-1]
-    table = (n_nodes + np.searchsorted(shares, ticks)).astype(np.int32)[None]
+    vectors = start_vectors(n_nodes, dimension, np.random.default_rng([seed, _START]), 2 * n_nodes)
+    table = n_nodes + negatives_table(visits, _TABLE)[None]
     room = np.zeros(vectors.shape[1], dtype=np.float32)
     rng = np.random.default_rng([seed, _PAIRS])
     done = 0
@@ -170,10 +165,9 @@ def node_vectors(
         for some in walks:
             nodes, others = pairs_on(some, settings.window, rng)
             rates = [settings.walk_rate * (1.0 - now / len(walks)) for now in (done, done + len(some))]
-            kernel_seed = rng.integers(2**63, dtype=np.uint64)
             train_edges(
                 vectors, nodes, others + np.int32(n_nodes), np.zeros(len(nodes), dtype=np.int8), table, room,
-                settings.negatives, rates[0], rates[1], kernel_seed,
+                settings.negatives, *rates, rng.integers(2**63, dtype=np.uint64),
             )  # fmt: skip
             done += len(some)
             stage.advance(len(some))
