@@ -13,8 +13,7 @@ from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
-
-FloatArray = npt.NDArray[np.float32]
+from himecat.views.matrices import FloatArray, check_shapes
 
 
 class Neighbour(NamedTuple):
@@ -160,8 +159,7 @@ class JointSpace:
             return found
 
         def vocabulary(names: Sequence[str], counts: str, *tokenizers: Tokenizer) -> Vocabulary:
-            if arrays[counts].shape != (len(names),):
-                raise ValueError(f"{counts!r} should hold {len(names)} numbers, not {arrays[counts].size}")
+            check_shapes({counts: (arrays[counts], (len(names),))})
             return Vocabulary(tuple(names), arrays[counts], *tokenizers)
 
         taxonomy = Taxonomy(settings["taxonomy"]["names"], settings["taxonomy"]["parents"])

@@ -251,23 +251,13 @@ def _add_files(identity: Any, folder: Path) -> None:
 
 @contextmanager
 def _offline() -> Iterator[None]:
-    """Keep the Hugging Face libraries off the network."""
-    before = os.environ.get("HF_HUB_OFFLINE")
-    constants: Any = sys.modules.get("huggingface_hub.constants")
-    was_offline = getattr(constants, "HF_HUB_OFFLINE", None)
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    # The variable is read once, when the library is imported.
-    if constants is not None:
-        constants.HF_HUB_OFFLINE = True
+    """Keep the Hugging Face libraries, which are imported by now, off the network."""
+    constants: Any = importlib.import_module("huggingface_hub.constants")
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = before
-        if constants is not None:
-            constants.HF_HUB_OFFLINE = was_offline
+        constants.HF_HUB_OFFLINE = before
 
 
 @contextmanager
