@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Bin:
+class Bin(NamedTuple):
     """Documents of about the same confidence."""
 
     confidence: float
@@ -48,8 +47,7 @@ def reliability(certainty: FloatArray, right: BoolArray, bins: int = 10) -> list
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class RiskPoint:
+class RiskPoint(NamedTuple):
     """What a threshold gives: the share placed, and what is promised and true of those."""
 
     threshold: float
@@ -137,12 +135,7 @@ def _threshold_table(points: list[RiskPoint]) -> str:
     return number_table(
         ("Threshold", "Placed", "Right", "Promised"),
         (
-            (
-                f"{point.threshold:.3f}",
-                percent(point.coverage),
-                percent(1 - point.risk),
-                percent(1 - point.promised),
-            )
+            [f"{point.threshold:.3f}", *map(percent, (point.coverage, 1 - point.risk, 1 - point.promised))]
             for point in points
         ),
     )
@@ -167,20 +160,11 @@ def _level_table(confidence: FloatArray, judged: BoolArray, correct: BoolArray) 
         cells = [str(level + 1), count(int(inside.sum())), "–", "–", "–"]
         if inside.any():
             sure, right = np.clip(confidence[inside, level], 0.0, 1.0), correct[inside, level]
-            cells[2:] = [
-                percent(float(right.mean())),
-                percent(float(sure.mean())),
-                f"{calibration_error(sure, right):.3f}",
-            ]
+            cells[2:4] = percent(float(right.mean())), percent(float(sure.mean()))
+            cells[4] = f"{calibration_error(sure, right):.3f}"
         rows.append(cells)
-    headings = (
-        "Level",
-        "Documents",
-        "Right",
-        "Promised",
-        '<abbr title="expected calibration error">ECE</abbr>',
-    )
-    return number_table(headings, rows)
+    error = '<abbr title="expected calibration error">ECE</abbr>'
+    return number_table(("Level", "Documents", "Right", "Promised", error), rows)
 
 
 # The drawing area inside a 360 x 260 picture.

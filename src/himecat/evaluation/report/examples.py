@@ -116,10 +116,6 @@ def confusion_section(taxonomy: Taxonomy, placed: PlacedDocuments, top: int) -> 
         f"{count(wrong)} of {count(int(known.sum()))} documents with a known category are in a wrong one; "
         f"the pairs below are {count(listed)} of them. The share is of the true category's documents."
     )
-    headings = [
-        heading("True"),
-        heading("Assigned instead"),
-        heading("Documents", "n"),
-        heading("Share", "share"),
-    ]
+    columns = (("True", ""), ("Assigned instead", ""), ("Documents", "n"), ("Share", "share"))
+    headings = [heading(*column) for column in columns]
     return f'<p class="muted">{text}</p>\n' + table(headings, rows, "confusions")
