@@ -88,7 +88,7 @@ def test_one_seed_gives_one_result(folder: str) -> None:
 def test_no_more_steps_are_taken_than_allowed(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[list[np.ndarray]] = []
     monkeypatch.setattr(
-        "himecat.compare.systems.setfit.fine_tune",
+        "himecat.compare.systems._transformer.fine_tune",
         lambda modules, loss, given, rate, stage: batches.append(given),
     )
     for limit in (250, 2):

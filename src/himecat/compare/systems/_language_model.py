@@ -63,15 +63,11 @@ class LanguageModel:
                     raise Stopped
                 seen, state = lstm(vectors[now][:, None], state)
                 now = _draw(output, seen[:, 0], source).clamp_(max=len(vectors) - 1)
-                written[:, at] = self._words_of(now.numpy(), rng)
+                unknown = now.numpy() == len(self.common)
+                written[:, at] = self.common[np.where(unknown, 0, now.numpy())]
+                if unknown.any():
+                    written[unknown, at] = rng.choice(self.rare, int(unknown.sum()))
         return written
-
-    def _words_of(self, numbers: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        unknown = numbers == len(self.common)
-        words = self.common[np.where(unknown, 0, numbers)]
-        if unknown.any():
-            words[unknown] = rng.choice(self.rare, int(unknown.sum()))
-        return words
 
 
 def learn_language(
@@ -86,22 +82,8 @@ def learn_language(
 ) -> LanguageModel:
     """Train a language model on frozen word vectors to predict the next word of the documents.
 
-    Parameters
-    ----------
-    documents : Ragged
-        Word ids.
-    vectors : array
-        Vectors of the words.
-    common_words : int
-        Size of the vocabulary: the most frequent words.
-    tokens : int
-        Words to read in training, over and over in a small corpus; 0 leaves the model untrained.
-    sentence : int
-        Documents are cut into pieces of this many words.
-    seed : int
-        Seed of all randomness.
-    advance : callable, optional
-        Called with the number of words read.
+    The model knows the `common_words` most frequent ones, and reads `tokens` words of documents that are cut into
+    pieces of `sentence` words, over and over in a small corpus; with 0 tokens it stays untrained.
 
     Examples
     --------

@@ -31,16 +31,7 @@ def keywords_of_leaves(
     Document frequencies are those among the labelled documents. English function words are left out, and so
     are words in more than a fifth of these documents (or more than one leaf's share, if that is larger).
 
-    Parameters
-    ----------
-    documents : Ragged
-        The words of all documents.
-    names : sequence of str
-        The words.
-    rows, leaves : arrays
-        The labelled documents and their leaves.
-    count : int
-        Keywords per leaf, at most.
+    `rows` are the labelled documents, with their `leaves`; a leaf has at most `count` keywords.
 
     Examples
     --------

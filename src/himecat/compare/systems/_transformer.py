@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TokenRows = list[list[int]]
 IntArray = npt.NDArray[np.int64]
+Loss = Callable[[IntArray], "torch.Tensor"]
 
 _WARM_UP = 0.1
 _WEIGHT_DECAY = 0.01
@@ -53,16 +54,28 @@ class FineTuned(System):
 
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
-        leaves = np.unique(task.leaf_nodes)
         with seeded(task.seed, task.threads):
             transformer = Transformer.of(task, self.name)
-            if len(leaves) == 1:
-                return np.full(len(task.corpus), leaves[0], dtype=np.int64)
+            if len(np.unique(task.leaf_nodes)) == 1:
+                return task.most_labelled_leaf()
             return self.predict_texts(task, transformer, transformer.tokens(task.texts, self.max_text_tokens))
 
     @abstractmethod
     def predict_texts(self, task: Task, transformer: Transformer, rows: TokenRows) -> NodeArray:
         """Fine-tune the transformer, and predict the leaf of every text; there are two leaves at least."""
+
+    def train(
+        self,
+        task: Task,
+        transformer: Transformer,
+        modules: Sequence[Any],
+        loss_of: Loss,
+        batches: list[IntArray],
+    ) -> None:
+        """Fine-tune modules at this system's learning rate."""
+        rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
+        with task.progress.stage("Fine-tuning the transformer", total=len(batches)) as stage:
+            fine_tune(modules, loss_of, batches, rate, stage)
 
 
 @contextmanager
@@ -214,26 +227,11 @@ def in_batches(rows: IntArray, size: int) -> list[IntArray]:
 
 
 def fine_tune(
-    modules: Sequence[Any],
-    loss_of: Callable[[IntArray], torch.Tensor],
-    batches: Sequence[IntArray],
-    rate: float,
-    stage: Stage,
+    modules: Sequence[Any], loss_of: Loss, batches: Sequence[IntArray], rate: float, stage: Stage
 ) -> None:
     """Train with AdamW, one step per batch, with a warm-up over the first tenth and linear decay after it.
 
-    Parameters
-    ----------
-    modules : sequence of torch.nn.Module
-        What is trained; in training mode meanwhile.
-    loss_of : function
-        The loss of one batch.
-    batches : sequence of arrays
-        The batches.
-    rate : float
-        Highest learning rate.
-    stage : Stage
-        Shows the steps.
+    The modules are in training mode meanwhile; `rate` is the highest learning rate.
 
     Examples
     --------
@@ -299,7 +297,4 @@ def apply_to_all(
             batch = order[start : start + _BATCH_TEXTS]
             found.append(function([rows[row] for row in batch]).float().numpy())
             stage.advance(len(batch))
-    together = np.concatenate(found)
-    inverse = np.empty(len(order), dtype=np.int64)
-    inverse[order] = np.arange(len(order))
-    return together[inverse]
+    return np.concatenate(found)[np.argsort(order)]

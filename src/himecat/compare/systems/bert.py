@@ -13,7 +13,6 @@ from himecat.compare.systems._transformer import (
     TokenRows,
     Transformer,
     apply_to_all,
-    fine_tune,
     in_batches,
 )
 from himecat.compare.systems.system import NodeArray, Task, parameter
@@ -49,35 +48,23 @@ class Bert(FineTuned):
 
     def predict_texts(self, task: Task, transformer: Transformer, rows: TokenRows) -> NodeArray:
         """Fine-tune the transformer with a layer over the leaves, and predict every text."""
+        import torch
+
         leaves, classes = np.unique(task.leaf_nodes, return_inverse=True)
-        head = self._fine_tuned(task, transformer, [rows[row] for row in task.leaf_rows], classes)
+        output = torch.nn.Linear(transformer.width, len(leaves))
+        torch.nn.init.normal_(output.weight, std=_INITIAL_SD)
+        torch.nn.init.zeros_(output.bias)
+        head = torch.nn.Sequential(torch.nn.Dropout(_DROPOUT), output)
+        rng, labelled = np.random.default_rng(task.seed), task.leaf_rows
+        orders = [rng.permutation(len(labelled)) for _ in range(self.epochs)]
+        batches = [batch for order in orders for batch in in_batches(order, self.batch_size)]
+
+        def loss(batch: IntArray) -> torch.Tensor:
+            scores = head(transformer.first_tokens([rows[row] for row in labelled[batch]]))
+            return torch.nn.functional.cross_entropy(scores, torch.from_numpy(classes[batch]))
+
+        self.train(task, transformer, (transformer.body, head), loss, batches)
         with task.progress.stage("Placing documents", total=len(rows)) as stage:
             scores = apply_to_all(lambda batch: head(transformer.first_tokens(batch)), rows, stage)
         found: NodeArray = leaves[scores.argmax(axis=1)]
         return found
-
-    def _fine_tuned(
-        self, task: Task, transformer: Transformer, rows: TokenRows, classes: IntArray
-    ) -> torch.nn.Module:
-        """The layer over the leaves; the transformer below it is trained with it."""
-        import torch
-
-        output = torch.nn.Linear(transformer.width, int(classes.max()) + 1)
-        torch.nn.init.normal_(output.weight, std=_INITIAL_SD)
-        torch.nn.init.zeros_(output.bias)
-        head = torch.nn.Sequential(torch.nn.Dropout(_DROPOUT), output)
-        rng = np.random.default_rng(task.seed)
-        batches = [
-            batch
-            for _ in range(self.epochs)
-            for batch in in_batches(rng.permutation(len(rows)), self.batch_size)
-        ]
-
-        def loss(batch: IntArray) -> torch.Tensor:
-            scores = head(transformer.first_tokens([rows[row] for row in batch]))
-            return torch.nn.functional.cross_entropy(scores, torch.from_numpy(classes[batch]))
-
-        with task.progress.stage("Fine-tuning the transformer", total=len(batches)) as stage:
-            rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
-            fine_tune((transformer.body, head), loss, batches, rate, stage)
-        return head

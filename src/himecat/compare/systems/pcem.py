@@ -139,7 +139,6 @@ def word_counts(corpus: Corpus, supervision: Supervision) -> Any:
     >>> word_counts(corpus, Supervision(np.array([0]), np.array([1]))).toarray().tolist()
     [[1.0, 1.0, 1.0], [2.0, 0.0, 0.0]]
     """
-    from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     merged = with_metadata_words(corpus)
@@ -147,11 +146,7 @@ def word_counts(corpus: Corpus, supervision: Supervision) -> Any:
     useful[: len(corpus.words)] = [
         name not in ENGLISH_STOP_WORDS and not name.isnumeric() for name in corpus.words.names
     ]
-    tokens = merged.tokens
-    counts = csr_matrix(
-        (np.ones(len(tokens.values)), tokens.values, tokens.offsets), shape=(len(tokens), len(merged.words))
-    )
-    counts.sum_duplicates()
+    counts = merged.tokens.counts(len(merged.words), dtype=np.float64)
     seen = np.asarray(counts[supervision.rows].sum(axis=0)).reshape(-1) > 0
     return counts[:, np.flatnonzero(seen & useful)]
 

@@ -14,7 +14,6 @@ from himecat.compare.systems._transformer import (
     TokenRows,
     Transformer,
     apply_to_all,
-    fine_tune,
     in_batches,
 )
 from himecat.compare.systems.system import NodeArray, Task, parameter
@@ -52,15 +51,8 @@ class SetFit(FineTuned):
 
     def predict_texts(self, task: Task, transformer: Transformer, rows: TokenRows) -> NodeArray:
         """Fine-tune the encoder on pairs, and classify the vector of every text."""
-        from sklearn.linear_model import LogisticRegression
-
-        self._fine_tune(task, transformer, rows)
-        with task.progress.stage("Encoding documents", total=len(rows)) as stage:
-            vectors = apply_to_all(transformer.sentences, rows, stage)
-        return task.predict_flat(vectors, LogisticRegression(C=self.c, max_iter=1000))
-
-    def _fine_tune(self, task: Task, transformer: Transformer, rows: TokenRows) -> None:
         import torch
+        from sklearn.linear_model import LogisticRegression
 
         left, right, same = draw_pairs(task.leaf_nodes, self.pairs, np.random.default_rng(task.seed))
         batches = in_batches(np.arange(len(same)), self.batch_size)[: self.max_steps]
@@ -72,9 +64,10 @@ class SetFit(FineTuned):
             found = torch.nn.functional.cosine_similarity(vectors[: len(batch)], vectors[len(batch) :])
             return torch.nn.functional.mse_loss(found, torch.from_numpy(same[batch]))
 
-        with task.progress.stage("Fine-tuning the encoder", total=len(batches)) as stage:
-            rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
-            fine_tune((transformer.model,), loss, batches, rate, stage)
+        self.train(task, transformer, (transformer.model,), loss, batches)
+        with task.progress.stage("Encoding documents", total=len(rows)) as stage:
+            vectors = apply_to_all(transformer.sentences, rows, stage)
+        return task.predict_flat(vectors, LogisticRegression(C=self.c, max_iter=1000))
 
 
 def draw_pairs(
