@@ -20,35 +20,7 @@ _CALLS = 6
 # Rows that belong to a group with less than this probability do not train its categories.
 _CANDIDATE = 0.01
 
-
 Groups = Sequence[npt.NDArray[np.int64]]
-
-
-def ridge(
-    rows: Any, targets: FloatArray, weights: FloatArray, penalty: float, groups: Groups = ()
-) -> FloatArray:
-    """Weighted least squares with a penalty, for all categories at once.
-
-    Dense rows are solved exactly, sparse ones by a few steps of conjugate gradients, whose early end is a
-    penalty of its own.
-
-    Parameters
-    ----------
-    groups : sequence of arrays, optional
-        For very many categories, which ones belong together. On sparse rows the groups are then learned from all
-        rows, and the categories of a group from the rows that may belong to it.
-
-    Examples
-    --------
-    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    >>> found = ridge(rows, np.eye(2, dtype=np.float32), np.ones(2, np.float32), 0.1)
-    >>> (rows @ found).argmax(axis=1).tolist()
-    [0, 1]
-    """
-    found = np.zeros((rows.shape[1], targets.shape[1]), dtype=np.float32)
-    for piece in _pieces(rows, targets, weights, penalty, groups, _is_large(rows, targets)):
-        piece.add_to(found, 1.0)
-    return found
 
 
 class _Piece(NamedTuple):
@@ -179,7 +151,10 @@ def cross_fit(
     *,
     want_weights: bool = True,
 ) -> list[OutOfFold]:
-    """Score every document by classifiers that were not trained on its own soft label.
+    """Score every document by ridge classifiers that were not trained on its own soft label.
+
+    Dense rows are solved exactly, sparse ones by a few steps of conjugate gradients, whose early end is a
+    penalty of its own.
 
     Parameters
     ----------
@@ -190,7 +165,8 @@ def cross_fit(
     run : callable
         Runs the jobs, one for each view and fold, and gives their results in order.
     groups : sequence of arrays, optional
-        For very many categories, which ones belong together; see `ridge`.
+        For very many categories, which ones belong together. On sparse rows the groups are then learned from all
+        rows, and the categories of a group from the rows that may belong to it.
     want_weights : bool
         Whether new documents are to be scored later.
 
