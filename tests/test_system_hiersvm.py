@@ -114,5 +114,5 @@ def test_small_and_odd_trees_and_documents_without_words() -> None:
 
 
 def test_a_penalty_that_makes_no_sense_is_told() -> None:
-    with pytest.raises(UsageError, match="c must be a number above 0, not -1"):
+    with pytest.raises(UsageError, match="c must be above 0, not -1"):
         HierSvm(c=-1)

@@ -174,8 +174,8 @@ def test_small_and_odd_trees_and_documents_without_words() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"smoothing": 0.0}, "smoothing must be a number above 0, not 0.0"),
-        ({"level_weight": -1.0}, "level_weight must be a number above 0"),
+        ({"smoothing": 0.0}, "smoothing must be above 0, not 0"),
+        ({"level_weight": -1.0}, "level_weight must be above 0"),
         ({"rounds": -1}, "rounds must be at least 0, not -1"),
     ],
 )

@@ -16,8 +16,14 @@ MIXTURE = "mixture"
 """The default method's classifier, where `Paper` uses it in place of flat classifiers at inner nodes."""
 
 
-def _number(default: Any, low: float, high: float = math.inf, *, above: bool = False) -> Any:
-    """A hyperparameter and its range; `above`: the lowest value itself is too low."""
+def ranged(default: Any, low: float, high: float = math.inf, *, above: bool = False) -> Any:
+    """A field of a dataclass with a range; `above`: the lowest value itself is too low.
+
+    Examples
+    --------
+    >>> ranged(5, 0).metadata["range"]
+    (0, inf, False)
+    """
     return field(default=default, metadata={"range": (low, high, above)})
 
 
@@ -87,20 +93,20 @@ class Default(_Method):
 
     name: ClassVar[str] = "default"
 
-    min_count: int = _number(2, 1)
-    max_tokens: int = _number(300, 1)
-    dimension: int = _number(300, 2, 4096)
-    contexts: int = _number(4000, 2, 1_000_000)
-    topics: int = _number(100, 0, 4096)
+    min_count: int = ranged(2, 1)
+    max_tokens: int = ranged(300, 1)
+    dimension: int = ranged(300, 2, 4096)
+    contexts: int = ranged(4000, 2, 1_000_000)
+    topics: int = ranged(100, 0, 4096)
     weigh_words: bool = True
     use_metadata: bool = True
     learn_trust: bool = True
     use_names: bool = True
     use_hierarchy: bool = True
-    leaf_concentration: float = _number(30.0, 0, 1e6, above=True)
-    em_rounds: int = _number(2, 0, 1000)
+    leaf_concentration: float = ranged(30.0, 0, 1e6, above=True)
+    em_rounds: int = ranged(2, 0, 1000)
     learn_prior: bool = True
-    self_training: int = _number(2, 0, 100)
+    self_training: int = ranged(2, 0, 100)
     calibrate: bool = True
 
 
@@ -146,32 +152,32 @@ class Paper(_Method):
 
     name: ClassVar[str] = "paper"
 
-    min_count: int = _number(10, 1)
-    max_tokens: int = _number(300, 1)
-    dimension: int = _number(100, 2, 4096)
+    min_count: int = ranged(10, 1)
+    max_tokens: int = ranged(300, 1)
+    dimension: int = ranged(100, 2, 4096)
     space: str = "sampled"
     classifier: str = "kim-cnn"
-    samples: int | None = _number(None, 1)
-    negatives: int = _number(5, 1, 1000)
-    rate: float = _number(0.04, 0, 1, above=True)
+    samples: int | None = ranged(None, 1)
+    negatives: int = ranged(5, 1, 1000)
+    rate: float = ranged(0.04, 0, 1, above=True)
     scaled_steps: bool = True
-    margin_hierarchy: float = _number(0.2, 0, 2, above=True)
-    margin_metadata: float = _number(0.2, 0, 2, above=True)
-    margin_words: float = _number(0.2, 0, 2, above=True)
+    margin_hierarchy: float = ranged(0.2, 0, 2, above=True)
+    margin_metadata: float = ranged(0.2, 0, 2, above=True)
+    margin_words: float = ranged(0.2, 0, 2, above=True)
     use_hierarchy: bool = True
     use_metadata: bool = True
-    beta: int = _number(500, 0, 1_000_000)
-    concentration: float = _number(2000.0, 0, 1e6, above=True)
-    neighbours: int | None = _number(50, 1)
-    real_share: float = _number(0.2, 0, 1000)
-    epochs: int = _number(30, 1, 100_000)
-    batch_size: int = _number(256, 1)
-    min_steps: int = _number(0, 0)
-    learning_rate: float = _number(0.1, 0, 100, above=True)
-    momentum: float = _number(0.9, 0, 0.999)
+    beta: int = ranged(500, 0, 1_000_000)
+    concentration: float = ranged(2000.0, 0, 1e6, above=True)
+    neighbours: int | None = ranged(50, 1)
+    real_share: float = ranged(0.2, 0, 1000)
+    epochs: int = ranged(30, 1, 100_000)
+    batch_size: int = ranged(256, 1)
+    min_steps: int = ranged(0, 0)
+    learning_rate: float = ranged(0.1, 0, 100, above=True)
+    momentum: float = ranged(0.9, 0, 0.999)
     filter_widths: tuple[int, ...] = (2, 3, 4, 5)
-    filter_maps: int = _number(20, 1, 10_000)
-    hidden: int = _number(20, 1, 100_000)
+    filter_maps: int = ranged(20, 1, 10_000)
+    hidden: int = ranged(20, 1, 100_000)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -228,14 +234,28 @@ def check_value(name: str, value: Any) -> Any:
                 f"classifier must be {MIXTURE!r} or the name of a flat classifier, not {value!r}."
             )
         return value
+    bounds = (0, 1, False) if own is None else own.metadata["range"]
+    return check_number(name, value, *bounds, whole=kind.startswith("int"))
+
+
+def check_number(
+    name: str, value: Any, low: float, high: float, above: bool, *, whole: bool = False
+) -> float:
+    """Return a number that lies in its range, a `whole` one as an int.
+
+    Examples
+    --------
+    >>> check_number("share", 2, 0, 1, above=False)
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: share must be at least 0 and at most 1, not 2.
+    """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} must be a number, not {value!r}.")
-    whole = kind.startswith("int")
     if whole and not (isinstance(value, Integral) or float(value).is_integer()):
         raise UsageError(f"{name} must be a whole number, not {value!r}.")
-    low, high, above = (0, 1, False) if own is None else own.metadata["range"]
     value = float(value)
-    if not (low <= value <= high) or (value == low and above):
+    if not (low <= value <= high) or value == math.inf or (value == low and above):
         ceiling = f" and at most {high:g}" if value > high else ""
         raise UsageError(
             f"{name} must be {'above' if above else 'at least'} {low:g}{ceiling}, not {value:g}."

@@ -175,9 +175,11 @@ class Transformer:
         metadata.
         """
         limit = min(max_tokens, self.model.max_seq_length or max_tokens)
-        # A text without a token would leave nothing to pool in models that add none of their own.
+        tail = limit // 4
         rows = self._tokenizer(list(texts), verbose=False)["input_ids"] if len(texts) else []
-        return [cut_middle(row, limit) or [self._tokenizer.pad_token_id] for row in rows]
+        cut = [row if len(row) <= limit else row[: limit - tail] + row[len(row) - tail :] for row in rows]
+        # A text without a token would leave nothing to pool in models that add none of their own.
+        return [row or [self._tokenizer.pad_token_id] for row in cut]
 
     def padded(self, rows: TokenRows) -> dict[str, torch.Tensor]:
         """Texts as one batch, padded to the longest of them."""
@@ -199,20 +201,6 @@ class Transformer:
         """The vector of each text, pooled in the encoder's own way."""
         vectors: torch.Tensor = self.model(self.padded(rows))["sentence_embedding"]
         return vectors
-
-
-def cut_middle(row: list[int], limit: int) -> list[int]:
-    """Truncate in the middle what is longer than the limit; a quarter of the rest is from the end.
-
-    Examples
-    --------
-    >>> cut_middle([1, 2, 3, 4, 5, 6], 4), cut_middle([1, 2], 4)
-    ([1, 2, 3, 6], [1, 2])
-    """
-    if len(row) <= limit:
-        return row
-    tail = limit // 4
-    return row[: limit - tail] + row[len(row) - tail :]
 
 
 def in_batches(rows: IntArray, size: int) -> list[IntArray]:

@@ -63,7 +63,7 @@ class WeSHClassSettings:
     >>> WeSHClassSettings(gamma=2.0)
     Traceback (most recent call last):
     ...
-    himecat.errors.UsageError: gamma must be between 0 and 1, not 2.0.
+    himecat.errors.UsageError: gamma must be at least 0 and at most 1, not 2.
     """
 
     keywords: int = parameter(10, least=1)

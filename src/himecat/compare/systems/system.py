@@ -7,7 +7,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from himecat.classifier.assignments import Assignments
 from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Corpus, Ragged, Supervision, Vocabulary
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.methods import check_number, ranged
 from himecat.runtime.progress import Progress, silent
 
 NodeArray = npt.NDArray[np.int64]
@@ -121,9 +121,7 @@ class Task:
         return usable
 
 
-def parameter(
-    default: Any, *, least: float | None = None, above: float | None = None, most: float = math.inf
-) -> Any:
+def parameter(default: Any, *, least: float = 0, above: float | None = None, most: float = math.inf) -> Any:
     """A parameter of a system: a dataclass field with a range, which is checked when the system is made.
 
     Examples
@@ -137,22 +135,15 @@ def parameter(
     ...
     himecat.errors.UsageError: beta must be at least 0, not -1.
     """
-    return field(default=default, metadata={"least": least, "above": above, "most": most})
+    return ranged(default, least if above is None else above, most, above=above is not None)
 
 
 def check_parameters(system: Any) -> None:
     """Refuse a value outside the range of its `parameter`; None stands for a default that the system chooses."""
     for one in fields(system):
-        value, least, above = getattr(system, one.name), one.metadata.get("least"), one.metadata.get("above")
-        if value is None or (least is None and above is None):
-            continue
-        most = one.metadata["most"]
-        number = isinstance(value, Real) and not isinstance(value, bool) and value < math.inf
-        if not number or value > most or (value < least if least is not None else value <= above):
-            wanted = f"at least {least:g}" if least is not None else f"a number above {above:g}"
-            if most < math.inf:
-                wanted = f"between {least:g} and {most:g}"
-            raise UsageError(f"{one.name} must be {wanted}, not {value!r}.")
+        value = getattr(system, one.name)
+        if value is not None and "range" in one.metadata:
+            check_number(one.name, value, *one.metadata["range"])
 
 
 class System(ABC):
