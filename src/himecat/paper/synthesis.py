@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -154,21 +155,18 @@ def synthesize(
     [('a', 5), ('a/b', 5), ('a/c', 5), ('d', 5)]
     """
 
-    def leaf_job(leaf: int) -> Callable[[], IntArray]:
-        def job() -> IntArray:
-            rng = np.random.default_rng([seed, leaf])
-            drawn = sample_vmf(labels[leaf], concentration, beta, rng)
-            made = words_around(drawn, words, length, neighbours, rng)
-            if advance is not None:
-                advance(1)
-            return made
-
-        return job
+    def documents_of(leaf: int) -> IntArray:
+        rng = np.random.default_rng([seed, leaf])
+        drawn = sample_vmf(labels[leaf], concentration, beta, rng)
+        made = words_around(drawn, words, length, neighbours, rng)
+        if advance is not None:
+            advance(1)
+        return made
 
     length = max(1, length)
     if beta == 0 or len(words) == 0:
         return SyntheticDocuments.from_matrices({}, len(taxonomy))
-    made = run_parallel([leaf_job(leaf) for leaf in taxonomy.leaves], threads)
+    made = run_parallel([partial(documents_of, leaf) for leaf in taxonomy.leaves], threads)
     of_leaves = dict(zip(taxonomy.leaves, made, strict=True))
     found = SyntheticDocuments.from_matrices(of_leaves, len(taxonomy))
     members = found.members

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -100,21 +101,17 @@ class TopDownWalk:
     ) -> FloatArray:
         """Probability of every leaf: the product of the choices on the way to it. Rows sum to 1."""
 
-        def batch_job(start: int, end: int) -> Callable[[], FloatArray]:
-            def job() -> FloatArray:
-                rows = np.arange(start, end)
-                found = self._batch_probabilities(documents.take(rows), words)
-                if advance is not None:
-                    advance(len(rows))
-                return found
-
-            return job
+        def classify(start: int, end: int) -> FloatArray:
+            found = self._batch_probabilities(documents.between(start, end), words)
+            if advance is not None:
+                advance(end - start)
+            return found
 
         count = math.ceil(len(documents) / _BATCH)
         # Equal batches, and an even number of them, so that two threads end together.
         count += count % 2 if count > 1 else 0
         bounds = np.linspace(0, len(documents), count + 1).astype(np.int64).tolist() if count else []
-        parts = run_parallel([batch_job(start, end) for start, end in pairwise(bounds)], threads)
+        parts = run_parallel([partial(classify, start, end) for start, end in pairwise(bounds)], threads)
         empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
         return np.concatenate([empty, *parts])
 
@@ -239,15 +236,12 @@ def fit_top_down(
     # The largest first, so that no long job is left for the end.
     choosing.sort(key=lambda node: (-len(taxonomy.children[node]), node))
 
-    def node_job(node: int) -> Callable[[], FlatClassifier]:
-        def job() -> FlatClassifier:
-            classifier = make()
-            mixed = training_set(taxonomy, node, real, supervision, synthetic, real_share, smoothing)
-            own_seed = int(np.random.SeedSequence([seed, node]).generate_state(1)[0])
-            classifier.fit(mixed, words, seed=own_seed, advance=advance)
-            return classifier
+    def fit_node(node: int) -> FlatClassifier:
+        classifier = make()
+        mixed = training_set(taxonomy, node, real, supervision, synthetic, real_share, smoothing)
+        own_seed = int(np.random.SeedSequence([seed, node]).generate_state(1)[0])
+        classifier.fit(mixed, words, seed=own_seed, advance=advance)
+        return classifier
 
-        return job
-
-    fitted = run_parallel([node_job(node) for node in choosing], threads)
+    fitted = run_parallel([partial(fit_node, node) for node in choosing], threads)
     return TopDownWalk(taxonomy, dict(zip(choosing, fitted, strict=True)))
