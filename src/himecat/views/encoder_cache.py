@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import ClassVar
@@ -19,7 +20,7 @@ from himecat.errors import UsageError
 from himecat.input.documents import Document
 from himecat.input.formats import Source
 from himecat.input.problems import Problems
-from himecat.runtime.progress import Progress, silent
+from himecat.runtime.progress import Progress
 from himecat.views.matrices import unit_in_place
 from himecat.views.text_encoder import TextEncoder
 
@@ -40,7 +41,7 @@ _MAX_WAITING = 32 * _TEXTS_SORTED_AT_ONCE
 
 
 class VectorCache:
-    """Vectors of texts by the hash of the text, in an SQLite file of one folder; made by `open_cache`.
+    """Vectors of texts by the hash of the text, in an SQLite file of one folder.
 
     Where nothing can be written, that is said once and the work goes on; a damaged file is made anew.
 
@@ -149,31 +150,12 @@ class VectorCache:
         self._warned = True
 
 
-def open_cache(encoder: TextEncoder, source: Source, problems: Problems) -> VectorCache:
-    """The vectors known for documents from `source`, in the folder `.himecat-cache` beside the file.
-
-    The environment variable HIMECAT_CACHE names another folder. Without it, documents that do not come from
-    a file have no place beside them, and nothing is kept.
-
-    Examples
-    --------
-    >>> encoder = TextEncoder("some/model", None, "0123abcd")
-    >>> open_cache(encoder, ["A red hen."], Problems()).find(bytes(16)) is None
-    True
-    """
-    folder: Path | None = None
-    named = os.environ.get(CACHE_VARIABLE, "").strip()
-    if named:
-        folder = Path(named).expanduser()
-    # A pipe or a device has no folder that is there again the next time.
-    elif isinstance(source, str | os.PathLike) and os.path.isfile(source):
-        folder = Path(os.fsdecode(source)).parent / CACHE_FOLDER
-    return VectorCache(folder, encoder.fingerprint, lambda sentence: problems.warning("", sentence))
-
-
 @dataclass(frozen=True)
 class EncoderReader:
     """Fills the column `encoder` of a corpus with the encoder's unit vectors.
+
+    Vectors are kept in the folder `.himecat-cache` beside the file of documents, or in the one that the environment
+    variable HIMECAT_CACHE names. Without it, those of documents that do not come from a file are not kept.
 
     Parameters
     ----------
@@ -197,7 +179,14 @@ class EncoderReader:
     def open(self, source: Source, problems: Problems, progress: Progress) -> Iterator[EncodedRows]:
         """Open the vectors known for a source; new ones are added to them."""
         place = source if self.beside is None else self.beside
-        with open_cache(self.encoder, place, problems) as cache:
+        folder: Path | None = None
+        if named := os.environ.get(CACHE_VARIABLE, "").strip():
+            folder = Path(named).expanduser()
+        # A pipe or a device has no folder that is there again the next time.
+        elif isinstance(place, str | os.PathLike) and os.path.isfile(place):
+            folder = Path(os.fsdecode(place)).parent / CACHE_FOLDER
+        warn = partial(problems.warning, "")
+        with VectorCache(folder, self.encoder.fingerprint, warn) as cache:
             yield EncodedRows(self.encoder, cache, progress)
 
 
@@ -206,24 +195,23 @@ class EncodedRows:
 
     Examples
     --------
+    >>> from himecat.runtime.progress import silent
     >>> class Lengths(TextEncoder):
     ...     def check_installed(self): pass
     ...     def encode(self, texts): return np.array([[len(text), 1] for text in texts], dtype=np.float32)
     >>> encoder = Lengths("lengths", None, "0123abcd")
-    >>> rows = EncodedRows(encoder)
+    >>> rows = EncodedRows(encoder, VectorCache(None, "0123abcd"), silent())
     >>> rows.append("")
     >>> rows.append("A red hen.")
     >>> rows.finish().round(2).tolist()
     [[0.0, 0.0], [1.0, 0.1...]]
     """
 
-    def __init__(
-        self, encoder: TextEncoder, cache: VectorCache | None = None, progress: Progress | None = None
-    ) -> None:
+    def __init__(self, encoder: TextEncoder, cache: VectorCache, progress: Progress) -> None:
         """Start without any row."""
         self._encoder = encoder
-        self._cache = VectorCache(None, encoder.fingerprint) if cache is None else cache
-        self._progress = progress or silent()
+        self._cache = cache
+        self._progress = progress
         self._keys: list[bytes] = []
         self._vectors: dict[bytes, bytes] = {}
         self._waiting: list[tuple[bytes, str]] = []
