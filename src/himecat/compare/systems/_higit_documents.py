@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -148,9 +149,6 @@ def pseudo_documents(
     {'a': 3, 'b': 0, 'a/x': 3, 'a/y': 3}
     """
 
-    def node_job(node: int) -> Callable[[], dict[int, IntArray]]:
-        return lambda: written_at(node)
-
     def written_at(node: int) -> dict[int, IntArray]:
         leaves = [leaf for leaf in taxonomy.leaves_under(node) if len(keywords.get(leaf, ()))]
         of_leaf = dict(zip(leaves, enrich([keywords[leaf] for leaf in leaves], words), strict=True))
@@ -167,6 +165,7 @@ def pseudo_documents(
 
     length = max(1, length)
     made: dict[int, IntArray] = {}
-    for part in run_parallel([node_job(node) for node in taxonomy.inner if beta and len(words)], threads):
+    inner = taxonomy.inner if beta and len(words) else ()
+    for part in run_parallel([partial(written_at, node) for node in inner], threads):
         made |= part
     return SyntheticDocuments.from_matrices(made, len(taxonomy))

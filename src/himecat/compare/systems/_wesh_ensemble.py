@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -132,23 +133,20 @@ class Ensemble:
         taxonomy = self.taxonomy
         inner = [node for node in taxonomy.inner if level is None or taxonomy.depths[node] <= level]
 
-        def job_for(start: int) -> Callable[[], FloatArray]:
-            def job() -> FloatArray:
-                batch = documents.take(rows[start : start + _PREDICT_BATCH])
-                found = np.zeros((len(batch), len(taxonomy)), dtype=np.float32)
-                found[:, 0] = 1.0
-                for node in inner:
-                    children = list(taxonomy.children[node])
-                    found[:, children] = found[:, [node]]
-                    if node in self.local:
-                        found[:, children] *= self.local[node].predict_proba(batch, self.vectors)
-                return found
-
-            return job
+        def in_batch(start: int) -> FloatArray:
+            batch = documents.take(rows[start : start + _PREDICT_BATCH])
+            found = np.zeros((len(batch), len(taxonomy)), dtype=np.float32)
+            found[:, 0] = 1.0
+            for node in inner:
+                children = list(taxonomy.children[node])
+                found[:, children] = found[:, [node]]
+                if node in self.local:
+                    found[:, children] *= self.local[node].predict_proba(batch, self.vectors)
+            return found
 
         starts = range(0, len(rows), _PREDICT_BATCH)
         empty = np.zeros((0, len(taxonomy)), dtype=np.float32)
-        return np.concatenate([empty, *run_parallel([job_for(start) for start in starts], threads)])
+        return np.concatenate([empty, *run_parallel([partial(in_batch, at) for at in starts], threads)])
 
 
 class LocalClassifier(KimCNN):

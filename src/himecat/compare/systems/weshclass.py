@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -211,32 +212,26 @@ def make_pseudo_documents(
         # does so only if PyTorch is there when it starts.
         import torch  # noqa: F401
 
-        [language] = run_parallel(
-            [
-                lambda: learn_language(
-                    documents,
-                    vectors,
-                    common_words=settings.common_words,
-                    tokens=settings.language_tokens,
-                    sentence=settings.sentence,
-                    seed=task.seed,
-                    advance=stage.advance,
-                )
-            ],
-            1,
+        learn = partial(
+            learn_language,
+            documents,
+            vectors,
+            common_words=settings.common_words,
+            tokens=settings.language_tokens,
+            sentence=settings.sentence,
+            seed=task.seed,
+            advance=stage.advance,
         )
+        [language] = run_parallel([learn], 1)
     with task.progress.stage("Writing pseudo documents", total=len(topics)) as stage:
 
-        def job_for(node: int) -> Callable[[], npt.NDArray[np.int32]]:
-            def job() -> npt.NDArray[np.int32]:
-                rng = np.random.default_rng([task.seed, node])
-                drawn = topics[node].draw(settings.beta, rng)
-                starts = nearest_words(drawn, vectors, 1)[0][:, 0]
-                texts = language.texts_from(np.repeat(starts, sentences), sentence, int(rng.integers(2**31)))
-                stage.advance()
-                return texts.reshape(settings.beta, sentences * sentence)[:, :length]
+        def documents_of(node: int) -> npt.NDArray[np.int32]:
+            rng = np.random.default_rng([task.seed, node])
+            drawn = topics[node].draw(settings.beta, rng)
+            starts = nearest_words(drawn, vectors, 1)[0][:, 0]
+            texts = language.texts_from(np.repeat(starts, sentences), sentence, int(rng.integers(2**31)))
+            stage.advance()
+            return texts.reshape(settings.beta, sentences * sentence)[:, :length]
 
-            return job
-
-        made = run_parallel([job_for(node) for node in topics], task.threads)
+        made = run_parallel([partial(documents_of, node) for node in topics], task.threads)
     return SyntheticDocuments.from_matrices(dict(zip(topics, made, strict=True)), len(taxonomy))
