@@ -30,6 +30,7 @@ class Material:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from himecat import Taxonomy, read_corpus
     >>> few = Supervision(np.array([0]), np.array([1]))
     >>> Material(read_corpus(["a fox"]), Taxonomy.from_paths([("x",), ("y",)]), few, Problems()).mean_length
