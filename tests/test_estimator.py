@@ -633,9 +633,10 @@ def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
         ({"text": []}, "Name at least one text field."),
     ],
 )
-def test_an_option_that_cannot_work_is_named(options: dict[str, Any], sentence: str) -> None:
+@pytest.mark.parametrize("step", ["check", "fit"])
+def test_an_option_that_cannot_work_is_named(step: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        quick().set_params(**options).fit(partly_labelled(topic_documents(30)))
+        getattr(quick().set_params(**options), step)(partly_labelled(topic_documents(30)))
     assert str(caught.value) == sentence
 
 

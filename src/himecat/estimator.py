@@ -12,6 +12,7 @@ from himecat.classifier.protocol import Fitted
 from himecat.errors import UsageError
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
+from himecat.input.corpus import Corpus, used_metadata
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Method, Paper, check_value, resolve_method
@@ -154,7 +155,7 @@ class HiMeCat(Predictor):
             Where progress is shown; by default on standard error if `verbose`.
         """
         method = resolve_method(self.method, self.preset)
-        options = self._input_options(method)
+        options = self._input_options(X, method)
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
@@ -201,11 +202,11 @@ class HiMeCat(Predictor):
         """
         from himecat.input.check import check
 
-        options = self._input_options(resolve_method(self.method, self.preset))
+        options = self._input_options(X, resolve_method(self.method, self.preset))
         self._views()  # refuses an encoder that cannot be opened
         return check(X, options.pop("taxonomy"), options.pop("fields"), labels=y, **options)
 
-    def _input_options(self, method: Method) -> dict[str, Any]:
+    def _input_options(self, X: Any, method: Method) -> dict[str, Any]:
         """What decides, beside the input itself, whether `fit` accepts it; refuses arguments that cannot be."""
         check_value("min_confidence", self.min_confidence)
         if not isinstance(self.random_state, (int, np.integer)) or self.random_state < 0:
@@ -219,9 +220,12 @@ class HiMeCat(Predictor):
                 encoder=self.encoder is not None,
                 views=len(self.views) > 0,
             )
+        fields = self._fields()
+        if not isinstance(X, Corpus):
+            used_metadata(fields.metadata, self.ignore_metadata)
         return {
             "taxonomy": self.taxonomy,
-            "fields": self._fields(),
+            "fields": fields,
             "keywords": self.keywords,
             "tokenizer": self.tokenizer,
             "min_count": method.min_count,

@@ -14,8 +14,7 @@ from himecat.classifier.cross_validation import Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
-from himecat.errors import UsageError
-from himecat.input.corpus import Corpus, Supervision
+from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
 from himecat.methods import Default
@@ -153,7 +152,7 @@ def fit_default(
         A space learned elsewhere, whose word vectors are used.
     """
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
-    kinds = used_metadata(corpus, ignore_metadata) if method.use_metadata else []
+    kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
     words = WordsView(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
@@ -189,21 +188,6 @@ def fit_default(
         space = _spectral_space(material, classifier, vectors)
     release_memory()
     return Fitted(space, classifier)
-
-
-def used_metadata(corpus: Corpus, ignored: Collection[str]) -> list[str]:
-    """The metadata types of a corpus without those to ignore.
-
-    Examples
-    --------
-    >>> from himecat import read_corpus
-    >>> used_metadata(read_corpus([{"text": "a", "by": "x", "year": "1"}], metadata=["by", "year"]), ["year"])
-    ['by']
-    """
-    for kind in ignored:
-        if kind not in corpus.metadata:
-            raise UsageError(f"ignore_metadata names {kind!r}, which is not among the metadata fields.")
-    return [kind for kind in corpus.metadata if kind not in ignored]
 
 
 def random_stream(seed: int, step: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -167,3 +167,18 @@ class Supervision:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def used_metadata(kinds: Iterable[str], ignored: Collection[str]) -> list[str]:
+    """The metadata types without those to ignore.
+
+    Examples
+    --------
+    >>> used_metadata(["authors", "year"], ["year"])
+    ['authors']
+    """
+    given = list(kinds)
+    for kind in ignored:
+        if kind not in given:
+            raise UsageError(f"ignore_metadata names {kind!r}, which is not among the metadata fields.")
+    return [kind for kind in given if kind not in ignored]

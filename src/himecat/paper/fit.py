@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from himecat.classifier.fit import fit_default, random_stream, used_metadata
+from himecat.classifier.fit import fit_default, random_stream
 from himecat.classifier.protocol import Fitted, Round
 from himecat.errors import DataError, UsageError
+from himecat.input.corpus import used_metadata
 from himecat.input.validate import Material
 from himecat.methods import MIXTURE, Default, Method, Paper
 from himecat.paper.flat_classifier import FlatClassifier
@@ -90,7 +91,7 @@ def fit_paper(
 
     history: Sequence[Round] = ()
     if method.space == "sampled":
-        kinds = used_metadata(material.corpus, ignore_metadata)
+        kinds = used_metadata(material.corpus.metadata, ignore_metadata)
         space, history = _learn_space(material, method, kinds, seed, threads, progress)
     else:
         # The mixture gives the labels their vectors; nothing else of the classifier is needed.
