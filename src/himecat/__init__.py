@@ -10,6 +10,7 @@ __version__ = "0.3.0"
 # Names are imported when first used, so that `himecat --help` and a plain import stay fast.
 _HOMES = {
     "Assignments": "himecat.classifier.assignments",
+    "Bounds": "himecat.runtime.bounds",
     "Corpus": "himecat.input.corpus",
     "Default": "himecat.methods",
     "HiMeCat": "himecat.estimator",
@@ -23,6 +24,7 @@ _HOMES = {
     "register_tokenizer": "himecat.input.tokenizer",
     "register_view": "himecat.views.base",
     "score": "himecat.evaluation.metrics",
+    "set_bounds": "himecat.runtime.bounds",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from himecat.input.tokenizer import register_tokenizer as register_tokenizer
     from himecat.methods import Default as Default
     from himecat.methods import Paper as Paper
+    from himecat.runtime.bounds import Bounds as Bounds
+    from himecat.runtime.bounds import set_bounds as set_bounds
     from himecat.views.base import View as View
     from himecat.views.base import register_view as register_view
     from himecat.views.space import JointSpace as JointSpace
