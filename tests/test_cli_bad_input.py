@@ -637,7 +637,8 @@ def test_a_model_folder_that_exists(himecat: Himecat, place: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        ("docs.jsonl", "docs.jsonl is a file, and a folder is to be written"),
+        ("docs.jsonl", "docs.jsonl is read by this command"),
+        ("notes.txt", "notes.txt is a file, and a folder is to be written"),
         ("no/model", "The model cannot be written to no/model/: the folder no does not exist."),
     ],
 )
@@ -645,6 +646,7 @@ def test_places_for_a_model_are_checked_first(
     himecat: Himecat, place: Path, target: str, sentence: str
 ) -> None:
     (place / "tree.yaml").unlink()
+    (place / "notes.txt").touch()
     refuses(himecat, place, [*command("fit"), "-o", target], sentence)
 
 

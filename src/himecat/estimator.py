@@ -63,6 +63,8 @@ class HiMeCat(Predictor):
         Go on when a leaf has no labelled document.
     skip_bad : bool
         Leave out documents that cannot be used, with a warning each, instead of refusing all of them.
+    online : bool
+        Whether an encoder that is not on this machine may be fetched from its hub.
     random_state : int
         The same number gives the same model, whatever the number of threads.
     threads : int, optional
@@ -116,6 +118,7 @@ class HiMeCat(Predictor):
         min_confidence: float = 0.0,
         allow_empty_leaves: bool = False,
         skip_bad: bool = False,
+        online: bool = True,
         random_state: int = 0,
         threads: int | None = None,
         verbose: bool = False,
@@ -135,6 +138,7 @@ class HiMeCat(Predictor):
         self.min_confidence = min_confidence
         self.allow_empty_leaves = allow_empty_leaves
         self.skip_bad = skip_bad
+        self.online = online
         self.random_state = random_state
         self.threads = threads
         self.verbose = verbose
@@ -247,8 +251,11 @@ class HiMeCat(Predictor):
         save(SavedModel(arguments, self.method_, fitted), folder, overwrite=overwrite)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was."""
+    def load(cls, folder: str | os.PathLike[str], *, online: bool = False) -> Self:
+        """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was.
+
+        An encoder that the folder names is fetched from its hub only with `online`.
+        """
         from himecat.model_folder.model import load
 
         found = load(folder, _KEPT)
@@ -257,6 +264,7 @@ class HiMeCat(Predictor):
             taxonomy=fitted.space.taxonomy,
             method=found.method,
             views=fitted.classifier.own_views,
+            online=online,
             **found.arguments,
         )
         model._set_fitted(found.method, fitted, model.keywords, Problems())

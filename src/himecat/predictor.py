@@ -41,6 +41,7 @@ class Predictor(Estimator):
     id_field: str
     min_confidence: float
     skip_bad: bool
+    online: bool
     random_state: int
     threads: int | None
     taxonomy_: Taxonomy
@@ -56,7 +57,10 @@ class Predictor(Estimator):
         """The encoder, if there is one, and the views that were given."""
         if self.encoder is None:
             return list(self.views)
-        return [EncoderView(open_encoder(self.encoder, threads=self.threads)), *self.views]
+        return [
+            EncoderView(open_encoder(self.encoder, threads=self.threads, online=self.online)),
+            *self.views,
+        ]
 
     def readers(self) -> list[ColumnReader]:
         """What has to be computed from documents while they are read, such as the encoder's vectors."""

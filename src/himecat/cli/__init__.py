@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -12,9 +13,12 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from himecat.errors import HimecatError
+from himecat.runtime.bounds import VARIABLE as BOUNDS
+from himecat.runtime.terminal import tell
 
 _INTERRUPTED = 128 + signal.SIGINT
 _ENDED = 128 + signal.SIGTERM
+_OUTPUT_FAULTS = (errno.EPIPE, errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -29,6 +33,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     ...
     SystemExit: 0
     """
+    _open_standard_streams()
+    bounds = os.environ.get(BOUNDS)
     try:
         with _ended_cleanly():
             code = _run(arguments)
@@ -37,15 +43,20 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = _tell(str(error), error.exit_code)
     except KeyboardInterrupt:
         code = _INTERRUPTED
+    except MemoryError:
+        code = _tell("There is not enough memory for this input: take a part of it, or another machine.", 2)
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EDQUOT):
-            code = _give_up_output(error)
-        elif os.environ.get("HIMECAT_DEBUG"):
+        if os.environ.get("HIMECAT_DEBUG"):
             raise
+        if isinstance(error, OSError):
+            code = _tell(_what_the_system_said(error), 2)
         else:
             found = " ".join(f"{type(error).__name__}: {error}".split())
             hint = "set HIMECAT_DEBUG=1 to see where, and please report it"
             code = _tell(f"this should not have happened: {found} ({hint}).", 1)
+    finally:
+        # Bounds hold for one command; whoever calls this function in a program of their own keeps theirs.
+        os.environ.pop(BOUNDS, None) if bounds is None else os.environ.update({BOUNDS: bounds})
     if code in (_INTERRUPTED, _ENDED):
         _tell("interrupted; nothing was left half-written.", code)
     raise SystemExit(code)
@@ -61,27 +72,47 @@ def _run(arguments: list[str] | None) -> int:
     try:
         app(args=arguments, prog_name="himecat")
     except SystemExit as end:
+        if end.code == 1:
+            # No command of ours ends so: it is how typer takes a standard output whose reader is gone.
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
         return end.code if isinstance(end.code, int) else 0
     return 0
 
 
 def _tell(message: str, code: int) -> int:
-    with suppress(OSError):
-        for line in message.splitlines():
-            print(f"himecat: {line}", file=sys.stderr)
+    tell(message, "himecat: ")
     return code
 
 
-def _give_up_output(error: OSError) -> int:
-    """Standard output takes no more: its reader is gone, or the disk it is written to is full."""
-    # What is still buffered would be tried once more when Python ends, and fail aloud.
-    with suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    if error.errno == errno.EPIPE:
-        return 1
-    return _tell(f"The result cannot be written: {error.strerror}.", 2)
+def _open_standard_streams() -> None:
+    """Put something in the place of standard streams that the caller has closed.
+
+    Otherwise the next file that is opened gets their number, and whatever a library says lands in it.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            # Nothing can be read from the first and nothing written to the second, as if they were closed.
+            os.open(os.devnull, mode)
+    if sys.stdout is None:
+        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False))
+
+
+def _what_the_system_said(error: OSError) -> str:
+    """The sentence for a fault of a disk, a folder or a stream that no command expected."""
+    if error.filename is None and error.errno in _OUTPUT_FAULTS:
+        # What is still buffered would be tried once more when Python ends, and fail aloud.
+        with suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
+        closed = error.errno in (errno.EPIPE, errno.EBADF)
+        return f"The result cannot be written: {'standard output is closed' if closed else error.strerror}."
+    place = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    return f"{place}{error.strerror or error}."
 
 
 @contextmanager

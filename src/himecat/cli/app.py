@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +14,14 @@ from himecat.cli.compare import ablate, compare, sweep
 from himecat.cli.evaluate import evaluate
 from himecat.cli.examine import check, demo, explain, synthesize
 from himecat.cli.learn import fit
+from himecat.cli.options import OUTPUT
 from himecat.cli.place import predict
+from himecat.cli.places import check_places
 from himecat.cli.score import score
+from himecat.errors import UsageError
+
+# Names or places: what they name is read.
+_MAY_BE_PATHS = ("encoder", "systems")
 
 
 class _PlainHelpOption:
@@ -27,7 +35,44 @@ class _PlainHelpOption:
 
 
 class _Command(_PlainHelpOption, TyperCommand):
-    pass
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, once it is certain that none of its results takes the place of what it reads."""
+        given = [(param, ctx.params.get(param.name)) for param in self.params]
+        for param, value in given:
+            _check_characters(param, value)
+        check_places(
+            {
+                max(param.opts, key=len): value
+                for param, value in given
+                if isinstance(value, Path) and _panel(param) == OUTPUT
+                # Where a file is asked for, a folder is refused when it is written.
+                if param.metavar != "FILE" or not os.path.isdir(value)
+            },
+            [
+                path
+                for param, value in given
+                if _panel(param) != OUTPUT
+                for path in (value if isinstance(value, list) else [value])
+                if isinstance(path, Path) or (isinstance(path, str) and param.name in _MAY_BE_PATHS)
+            ],
+        )
+        return super().invoke(ctx)
+
+
+def _check_characters(param: Any, value: Any) -> None:
+    """Names of files may be of any bytes; whatever else is written on a command line is text."""
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, str | Path) and "\0" in str(part):
+            raise UsageError(f"{param.opts[-1]}: a NUL character cannot be part of it.")
+        if isinstance(part, str) and not part.isascii():
+            try:
+                part.encode()
+            except UnicodeEncodeError:
+                raise UsageError(f"{param.opts[-1]}: {part!r} is not UTF-8.") from None
+
+
+def _panel(param: Any) -> str:
+    return str(getattr(param, "rich_help_panel", ""))
 
 
 class _Program(_PlainHelpOption, TyperGroup):

@@ -12,6 +12,7 @@ from himecat.cli import options as o
 from himecat.cli.compare_output import Outputs, show, write_outputs
 from himecat.cli.options import names, parse_value
 from himecat.errors import UsageError
+from himecat.runtime.terminal import tell
 
 if TYPE_CHECKING:
     from himecat.compare.protocol.compare import Comparison
@@ -97,6 +98,7 @@ def compare(
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
+    bound: o.Bound = None,
     report: Report = None,
     figures: Figures = None,
     json: o.Json = None,
@@ -139,6 +141,7 @@ def ablate(
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
+    bound: o.Bound = None,
     report: Report = None,
     figures: Figures = None,
     json: o.Json = None,
@@ -172,6 +175,7 @@ def sweep(
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
+    bound: o.Bound = None,
     report: Report = None,
     figures: Figures = None,
     json: o.Json = None,
@@ -223,7 +227,7 @@ def _run(
             show(table)
     # Shown even with --quiet, and again without it: many lines may stand between.
     for sentence in (*found.left_out, *found.failures):
-        typer.echo(sentence, err=True)
+        tell(sentence)
 
     def styled(style: str) -> str:
         shown = [] if style == "csv" else tables.dataset_tables(found.statistics)

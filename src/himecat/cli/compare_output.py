@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from himecat.cli.options import STDOUT, as_json
 from himecat.errors import HimecatError, MissingExtraError, OutputError, UsageError
+from himecat.runtime.terminal import printable
 
 if TYPE_CHECKING:
     from himecat.compare.protocol.compare import Comparison, LabelMap
@@ -96,9 +97,7 @@ def write_outputs(
 
 def _write(path: Path, content: str, what: str) -> None:
     if str(path) == STDOUT:
-        import typer
-
-        typer.echo(content, nl=not content.endswith("\n"))
+        print(printable(content), end="" if content.endswith("\n") else "\n")
         return
     from himecat.runtime.files import write_atomic
 
@@ -154,23 +153,26 @@ def _draw(folder: Path, found: Comparison, labels: Mapping[str, LabelMap]) -> No
 def show(table: Table, against: str = "") -> None:
     """Print a table for a terminal: means with their stars, CPU time and memory; the rest is in the files."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table as Printed
-    from rich.text import Text
 
-    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=Text(table.caption), title_justify="left")
+    from himecat.runtime.terminal import console, text
+
+    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, title=text(table.caption), title_justify="left")
     shown = [number for number, (_, column) in enumerate(table.headings) if column not in ("Runs", "Time")]
     for number in shown:
         group, column = table.headings[number]
         printed.add_column(
-            f"{group}\n{column}", justify="right" if number else "left", no_wrap=number > 0, overflow="fold"
+            text(f"{group}\n{column}"),
+            justify="right" if number else "left",
+            no_wrap=number > 0,
+            overflow="fold",
         )
     for row in table.rows:
         cells = [row[number] for number in shown]
         texts = [cell.text.partition(" ±")[0] + cell.mark for cell in cells]
-        printed.add_row(*(Text(text, "bold" * cell.bold) for text, cell in zip(texts, cells, strict=True)))
-    console = Console()
-    console.print(printed)
+        printed.add_row(*(text(one, "bold" * cell.bold) for one, cell in zip(texts, cells, strict=True)))
+    shown_on = console()
+    shown_on.print(printed)
     if any(cell.mark for row in table.rows for cell in row):
         note = f"* and **: p < .05 and p < .01 in a paired two-tailed t-test against {against}; ↑: it is the worse."
-        console.print(note, highlight=False, markup=False, soft_wrap=True)
+        shown_on.print(note, soft_wrap=True)

@@ -45,6 +45,7 @@ def evaluate(
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
     keywords: o.Keywords = None,
+    bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
     method: o.Method = None,
     encoder: o.Encoder = None,
@@ -150,8 +151,9 @@ def _holdout(row: dict[str, Any]) -> str:
 
 
 def _table(found: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from himecat.runtime.terminal import console
 
     table = Table(box=None, pad_edge=False)
     table.add_column("")
@@ -162,7 +164,7 @@ def _table(found: dict[str, Any]) -> None:
         table.add_row(f"draw {row['draw']}", *_cells(row))
     table.add_row("mean", *_cells(found["mean"]), style="bold")
     table.add_row("sd", *_cells(found["sd"]))
-    console = Console()
-    console.print(table)
+    shown = console()
+    shown.print(table)
     if "held_out" in found["mean"]:
-        console.print(f"mean {_holdout(found['mean'])}", highlight=False, soft_wrap=True)
+        shown.print(f"mean {_holdout(found['mean'])}", soft_wrap=True)

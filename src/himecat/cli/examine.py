@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import method_arguments, names, printable, write_json
+from himecat.cli.options import method_arguments, names, open_model, write_json
 from himecat.errors import UsageError
+from himecat.runtime.terminal import console, text
 
 
 def demo(
@@ -58,6 +59,7 @@ def check(
     id_field: o.IdField = "id",
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
+    bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
     method: o.Method = None,
     tokenizer: o.Tokenizer = "unicode",
@@ -74,7 +76,6 @@ def check(
 
     Example: `himecat check papers.jsonl --taxonomy tree.yaml --metadata authors,tags`
     """
-    o.refuse_inputs(json, documents, taxonomy, keywords)
     given = [*(settings or []), *([] if min_count is None else [f"min_count={min_count}"])]
     arguments = method_arguments(method, False, False, None, given)
     from himecat.estimator import HiMeCat
@@ -95,12 +96,10 @@ def check(
     if json is not None:
         write_json(json, report.as_dict())
     if not quiet and str(json) != o.STDOUT:
-        from rich.console import Console
-
         from himecat.input.check_report import render
 
         # The errors follow on standard error, as those of every command.
-        render(report, Console(), errors=False)
+        render(report, console(), errors=False)
     report.raise_errors()
 
 
@@ -115,6 +114,8 @@ def explain(
             o.INPUT, "Say what in these documents speaks for their category (or for LABEL).", metavar="DOCS"
         ),
     ] = None,
+    bound: o.Bound = None,
+    online: o.Online = False,
     top: Annotated[int, o.option(o.OUTPUT, "How many of each.", min=1, metavar="N")] = 10,
     json: o.Json = None,
 ) -> None:
@@ -124,11 +125,9 @@ def explain(
     """
     if label is None and documents is None:
         raise UsageError("Name a category, or documents with --documents.")
-    from himecat.estimator import HiMeCat
     from himecat.evaluation.explain import LabelExplanation
 
-    o.refuse_inputs(json, documents, model)
-    fitted = HiMeCat.load(model)
+    fitted = open_model(model, online=online)
     # Encoded here, because the explanations do not tell the ids.
     corpus = None if documents is None else fitted.encode(documents)
     found = fitted.explain(label, documents=corpus, top=top)
@@ -148,38 +147,32 @@ def explain(
 
 
 def _show_label(plain: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     rows = Table.grid(padding=(0, 2))
     for title, found in [("words", plain["words"]), *plain["metadata"].items(), ("labels", plain["labels"])]:
-        listed = ", ".join(f"{printable(one['name'])} {one['cosine']:.2f}" for one in found)
-        rows.add_row(Text(printable(title), style="bold"), Text(listed or "none"))
-    console = Console()
-    console.print(Text("/".join(plain["path"]), style="bold"))
-    console.print(rows)
+        listed = ", ".join(f"{one['name']} {one['cosine']:.2f}" for one in found)
+        rows.add_row(text(title, "bold"), text(listed or "none"))
+    shown = console()
+    shown.print(text("/".join(plain["path"]), "bold"))
+    shown.print(rows)
 
 
 def _show_documents(plain: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.padding import Padding
-    from rich.text import Text
 
-    console = Console()
+    shown = console()
     for one in plain:
         steps = [f"{name} {sure:.2f}" for name, sure in zip(one["path"], one["confidence"], strict=True)]
-        console.print(
-            Text.assemble((printable(one["id"]), "bold"), f"  {' / '.join(steps) or '(not placed)'}")
-        )
+        shown.print(text(one["id"], "bold") + text(f"  {' / '.join(steps) or '(not placed)'}"))
         listed = [
-            printable(f"{found['kind'].partition(':')[2]} {found['name']} {found['weight']:.2f}").lstrip()
+            f"{found['kind'].partition(':')[2]} {found['name']} {found['weight']:.2f}".lstrip()
             for found in one["evidence"]
         ]
         evidence = ", ".join(listed) or "nothing in it speaks for this category"
         if "label" in one:
-            evidence = f"for {printable('/'.join(one['label']))}: {evidence}"
-        console.print(Padding(Text(evidence), (0, 0, 0, 2)))
+            evidence = f"for {'/'.join(one['label'])}: {evidence}"
+        shown.print(Padding(text(evidence), (0, 0, 0, 2)))
 
 
 def synthesize(
@@ -197,21 +190,16 @@ def synthesize(
 
     Example: `himecat synthesize model physics.optics -n 3`
     """
-    from rich.console import Console
-    from rich.text import Text
-
-    from himecat.estimator import HiMeCat
-
-    fitted = HiMeCat.load(model)
+    fitted = open_model(model)
     made = [" ".join(words) for words in fitted.synthesize(label, count, seed)]
     if json is not None:
         path = list(fitted.taxonomy_.path(fitted.taxonomy_.find(label)))
         write_json(json, {"path": path, "documents": made})
     if str(json) == o.STDOUT:
         return
-    console = Console()
+    shown = console()
     for document in made:
         # One line each where a program reads them, paragraphs where a person does.
-        console.print(Text(document), soft_wrap=not console.is_terminal)
-        if console.is_terminal:
-            console.print()
+        shown.print(text(document), soft_wrap=not shown.is_terminal)
+        if shown.is_terminal:
+            shown.print()

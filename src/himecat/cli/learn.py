@@ -20,6 +20,7 @@ def fit(
     id_field: o.IdField = "id",
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
+    bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
     method: o.Method = None,
     encoder: o.Encoder = None,

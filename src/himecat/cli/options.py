@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from himecat.errors import UsageError
+from himecat.runtime.bounds import set_bounds
+from himecat.runtime.terminal import plain_json, tell
+
+if TYPE_CHECKING:
+    from himecat.estimator import HiMeCat
 
 # Panels keep the everyday options apart from the many hyperparameters in `--help`.
 INPUT, METHOD, RUNS, OUTPUT = "Input", "Method", "Runs", "Output"
@@ -68,6 +74,14 @@ Encoder = Annotated[
         metavar="PATH-OR-NAME",
     ),
 ]
+Online = Annotated[
+    bool,
+    option(
+        METHOD,
+        "Fetch the encoder that the model names from its hub if it is not on this machine.",
+        "--online",
+    ),
+]
 Tokenizer = Annotated[
     str,
     option(
@@ -112,6 +126,26 @@ MinConfidence = Annotated[
         metavar="P",
     ),
 ]
+
+
+def _raise_bounds(written: list[str] | None) -> list[str] | None:
+    for one in written or []:
+        name, _, value = one.partition("=")
+        set_bounds(**{name.strip(): value.strip()})
+    return written
+
+
+Bound = Annotated[
+    list[str] | None,
+    option(
+        INPUT,
+        "Raise a bound on the input, e.g. --bound line=64MB; may be repeated. Bounds: line, ratio, depth, label, "
+        "nodes, memory.",
+        "--bound",
+        metavar="NAME=VALUE",
+        callback=_raise_bounds,
+    ),
+]
 Quiet = Annotated[bool, option(OUTPUT, "Show results and errors only.", "--quiet", "-q")]
 Json = Annotated[
     Path | None, option(OUTPUT, "Write the result as JSON; - for standard output.", "--json", metavar="FILE")
@@ -135,20 +169,6 @@ def names(listed: str | None) -> list[str]:
     (['authors', 'tags'], [])
     """
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
-
-
-_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
-
-
-def printable(name: str) -> str:
-    r"""A name from somebody's file as it can be shown: what steers a terminal is spelled out.
-
-    Examples
-    --------
-    >>> print(printable("red\x1b[31m"))
-    red\x1b[31m
-    """
-    return name.translate(_CONTROL_CHARACTERS)
 
 
 def counted(number: int, thing: str = "document") -> str:
@@ -225,32 +245,23 @@ def as_json(result: Any) -> str:
     >>> as_json({})
     '{}\\n'
     """
-    return json.dumps(result, ensure_ascii=False, indent=2) + "\n"
+    return plain_json(result, indent=2) + "\n"
 
 
-def refuse_inputs(output: Path | None, *inputs: Path | None) -> None:
-    """Say that a result would take the place of something that the command reads.
+def open_model(folder: Path, *, online: bool = False, quiet: bool = False) -> HiMeCat:
+    """A fitted model, after telling what there is to know about its folder."""
+    from himecat.estimator import HiMeCat
 
-    A folder stands for the files in it.
-
-    Examples
-    --------
-    >>> refuse_inputs(Path("found.json"), Path("documents.jsonl"), None)
-    """
-    if output is None or not output.exists():
-        return
-    for one in inputs:
-        if one is None or not one.exists():
-            continue
-        read = list(one.iterdir()) if one.is_dir() else [one]
-        if any(output.samefile(file) for file in read if file.exists()):
-            raise UsageError(f"{output} is read by this command: name another file for the result.")
+    model = HiMeCat.load(folder, online=online)
+    for problem in () if quiet else model.problems_:
+        tell(f"{problem.severity}: {problem}")
+    return model
 
 
 def write_json(target: Path, result: Any) -> None:
     """Write a result to a file, whole or not at all, or to standard output."""
     if str(target) == STDOUT:
-        typer.echo(as_json(result), nl=False)
+        sys.stdout.write(as_json(result))
         return
     from himecat.runtime.files import write_atomic
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json as json_module
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
+from himecat.cli.places import check_places
+from himecat.runtime.terminal import plain_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +28,8 @@ def predict(
         str | None, o.option(o.INPUT, "Field with the id, if not as in fit.", "--id", metavar="NAME")
     ] = None,
     skip_bad: o.SkipBad = False,
+    bound: o.Bound = None,
+    online: o.Online = False,
     min_confidence: o.MinConfidence = None,
     threads: o.Threads = None,
     output: Annotated[
@@ -51,14 +55,14 @@ def predict(
 
     import numpy as np
 
-    from himecat.estimator import HiMeCat
     from himecat.input.problems import Problems
     from himecat.runtime.files import atomic_file
     from himecat.runtime.progress import Progress
 
-    o.refuse_inputs(output, documents, model)
     progress = Progress(quiet=quiet)
-    fitted = HiMeCat.load(model)
+    fitted = o.open_model(model, online=online, quiet=quiet)
+    # The folder of a model may name another one.
+    check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
     if text is not None:
         changes["text"] = names(text)
@@ -98,12 +102,11 @@ def prediction_lines(
     ids: Iterable[str], placed: Assignments, ends: dict[int, tuple[str, str, int]]
 ) -> Iterator[str]:
     """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
-    written = json_module.JSONEncoder(ensure_ascii=False).encode
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
     for row, (name, node) in enumerate(zip(ids, nodes, strict=True)):
         if node not in ends:
-            leaf = written(placed.taxonomy.is_leaf(node))
-            path = written(list(placed.path(row)))
+            leaf = plain_json(placed.taxonomy.is_leaf(node))
+            path = plain_json(list(placed.path(row)))
             ends[node] = (
                 f', "path": {path}, "confidence": [',
                 f'], "leaf": {leaf}}}\n',
@@ -111,4 +114,4 @@ def prediction_lines(
             )
         before, after, depth = ends[node]
         sure = ", ".join(map(repr, confidences[row][:depth]))
-        yield f'{{"id": {written(name)}{before}{sure}{after}'
+        yield f'{{"id": {plain_json(name)}{before}{sure}{after}'

@@ -32,6 +32,7 @@ def score(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    bound: o.Bound = None,
     json: o.Json = None,
     quiet: o.Quiet = False,
 ) -> None:
@@ -41,8 +42,6 @@ def score(
     """
     from himecat.compare.protocol.scoring import score_predictions
     from himecat.input.documents import Fields
-
-    o.refuse_inputs(json, predictions, dataset)
     from himecat.runtime.progress import Progress
 
     found, missing = score_predictions(
@@ -64,8 +63,9 @@ def score(
 
 def show_scores(found: Scores) -> None:
     """Print the main scores as a small table."""
-    from rich.console import Console
     from rich.table import Table
+
+    from himecat.runtime.terminal import console
 
     table = Table(box=None, pad_edge=False)
     for column in ("", "micro F1", "macro F1"):
@@ -74,9 +74,9 @@ def show_scores(found: Scores) -> None:
     table.add_row("Overall", f"{found.overall.micro:.4f}", f"{found.overall.macro:.4f}")
     for level in found.levels:
         table.add_row(f"Level {level.level}", f"{level.f1.micro:.4f}", f"{level.f1.macro:.4f}")
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
+    shown = console()
+    shown.print(table)
+    shown.print(
         f"{counted(found.n_documents)}: whole path right {found.path_accuracy:.4f}, "
         f"leaf reached {found.coverage:.4f}\n"
         f"hierarchical precision {found.hierarchical_precision:.4f}, recall {found.hierarchical_recall:.4f}"

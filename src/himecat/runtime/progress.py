@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
 
+from himecat.runtime.terminal import console, one_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
@@ -58,7 +60,7 @@ class Stage:
         with self._display.lock:
             self.done += steps
             if note is not None:
-                self.note = note
+                self.note = one_line(note)
             self._display.advanced(self)
 
 
@@ -105,7 +107,7 @@ class Progress:
         Writing the model ...
         Writing the model: done in ... s
         """
-        stage = Stage(title, total, self._display)
+        stage = Stage(one_line(title), total, self._display)
         finished = False
         try:
             with self._display.lock:
@@ -124,8 +126,9 @@ class Progress:
         >>> Progress(stream=sys.stdout).say("2 documents were left out.")
         2 documents were left out.
         """
+        shown = "\n".join(map(one_line, sentence.split("\n")))
         with self._display.lock:
-            self._display.say(sentence)
+            self._display.say(shown)
 
 
 def silent() -> Progress:
@@ -231,7 +234,7 @@ class _Bars(_Lines):
         if self._bars is None:
             super().say(sentence)
         else:
-            self._bars.console.print(sentence, markup=False, emoji=False, highlight=False, soft_wrap=True)
+            self._bars.console.print(sentence, soft_wrap=True)
 
 
 def _is_terminal(stream: TextIO) -> bool:
@@ -243,7 +246,6 @@ def _after_comma(note: str) -> str:
 
 
 def _make_bars(stream: Any, is_standard_error: bool) -> Bars:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         Progress,
@@ -265,7 +267,7 @@ def _make_bars(stream: Any, is_standard_error: bool) -> Bars:
         TimeElapsedColumn(table_column=at_least(7)),
         TimeRemainingColumn(compact=True, table_column=at_least(5)),
         TextColumn("{task.fields[note]}", markup=False, table_column=at_least(0)),
-        console=Console(file=stream, force_terminal=True),
+        console=console(stream, force_terminal=True),
         refresh_per_second=5,
         # Standard output may be a file with results; standard error would run through the bars.
         redirect_stdout=False,

@@ -30,6 +30,10 @@ _SECONDS_TO_CONNECT = 10
 _MEGABYTE = 1 << 20
 _MODEL_FILES = ("modules.json", "config.json")
 _HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+# Said although it is the library's default: a folder of weights is data, and no code comes from data.
+_LOADING: dict[str, Any] = {"device": "cpu", "trust_remote_code": False}
+# Before it, the code in a local folder was run without asking.
+_SAFE_RELEASE = 6
 _MISSING_EXTRA = 'An encoder needs sentence-transformers: pip install "himecat[encoder]".'
 
 
@@ -46,6 +50,8 @@ class TextEncoder:
         Tells this encoder from any other; vectors of two encoders with one fingerprint can be mixed.
     threads : int or None
         Number of threads while encoding; None leaves the choice to PyTorch.
+    online : bool
+        Whether a model that is not on this machine may be fetched from the hub.
 
     Examples
     --------
@@ -55,12 +61,19 @@ class TextEncoder:
     """
 
     def __init__(
-        self, name: str, folder: Path | None, fingerprint: str, *, threads: int | None = None
+        self,
+        name: str,
+        folder: Path | None,
+        fingerprint: str,
+        *,
+        threads: int | None = None,
+        online: bool = True,
     ) -> None:
         """Remember which model it is; `folder` is None for a model of the Hugging Face hub."""
         self.name = name
         self.fingerprint = fingerprint
         self.threads = threads
+        self.online = online
         self._folder = folder
         self._model: Any = None
         self._dimension: int | None = None
@@ -121,6 +134,11 @@ class TextEncoder:
                 f"sentence-transformers is installed but cannot be imported ({_reason(error)}): install it "
                 'again with pip install "himecat[encoder]".'
             ) from error
+        if _major_version(library) < _SAFE_RELEASE:
+            raise UsageError(
+                f"This sentence-transformers runs code that lies in the folder of a model; himecat needs release "
+                f'{_SAFE_RELEASE} or newer, which does not: pip install "himecat[encoder]".'
+            )
         with _quiet_loading():
             model = self._from_folder(library) if self._folder else self._from_hub(library)
         limit = getattr(model, "max_seq_length", None)
@@ -132,7 +150,7 @@ class TextEncoder:
     def _from_folder(self, library: Any) -> Any:
         try:
             with _offline():
-                return library.SentenceTransformer(str(self._folder), device="cpu", local_files_only=True)
+                return library.SentenceTransformer(str(self._folder), local_files_only=True, **_LOADING)
         except Exception as error:  # what a foreign or damaged folder raises is not documented
             raise UsageError(
                 f"The encoder in {self._folder} cannot be loaded ({_reason(error)}): name a folder that "
@@ -142,12 +160,18 @@ class TextEncoder:
     def _from_hub(self, library: Any) -> Any:
         try:
             with _offline():
-                return library.SentenceTransformer(self.name, device="cpu", local_files_only=True)
-        except Exception:
-            pass  # not in the cache of the hub on this machine; the network is next
+                return library.SentenceTransformer(self.name, local_files_only=True, **_LOADING)
+        except Exception as error:
+            # Not in the cache of the hub on this machine; the network is next.
+            if not self.online:
+                raise UsageError(
+                    f"The encoder {self.name} that the model names is no folder, no installed package with a model "
+                    "in it and not among the models fetched earlier: allow it to be fetched from huggingface.co "
+                    "(--online, HiMeCat.load(folder, online=True))."
+                ) from error
         try:
             _check_reachable()
-            return library.SentenceTransformer(self.name, device="cpu")
+            return library.SentenceTransformer(self.name, **_LOADING)
         except Exception as error:
             raise UsageError(
                 f"The encoder {self.name} is no folder, no installed package with a model in it and not among "
@@ -156,7 +180,9 @@ class TextEncoder:
             ) from error
 
 
-def open_encoder(name: str | os.PathLike[str], *, threads: int | None = None) -> TextEncoder:
+def open_encoder(
+    name: str | os.PathLike[str], *, threads: int | None = None, online: bool = True
+) -> TextEncoder:
     """Find a text encoder without loading it.
 
     Parameters
@@ -167,6 +193,8 @@ def open_encoder(name: str | os.PathLike[str], *, threads: int | None = None) ->
         Hugging Face hub, which is fetched once unless it is there already.
     threads : int, optional
         Number of threads while encoding.
+    online : bool
+        Whether a model of the hub that is not on this machine may be fetched.
 
     Raises
     ------
@@ -194,7 +222,7 @@ def open_encoder(name: str | os.PathLike[str], *, threads: int | None = None) ->
         identity.update(given.encode())
     else:
         _add_files(identity, folder)
-    return TextEncoder(given, folder, identity.hexdigest()[:16], threads=threads)
+    return TextEncoder(given, folder, identity.hexdigest()[:16], threads=threads, online=online)
 
 
 def _folder_of(given: str, is_path: bool) -> Path | None:
@@ -306,6 +334,11 @@ def _torch_threads(threads: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _major_version(library: Any) -> int:
+    found = re.match(r"\d+", str(getattr(library, "__version__", "")))
+    return int(found[0]) if found else 0
 
 
 def _reason(error: BaseException) -> str:
