@@ -70,13 +70,18 @@ def _run(arguments: list[str] | None) -> int:
     from himecat.cli.app import app
 
     try:
-        app(args=arguments, prog_name="himecat")
+        return app(args=arguments, prog_name="himecat", standalone_mode=False) or 0
     except SystemExit as end:
         if end.code == 1:
             # No command of ours ends so: it is how typer takes a standard output whose reader is gone.
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
         return end.code if isinstance(end.code, int) else 0
-    return 0
+    except Exception as error:
+        # Typer's own errors of usage, told as all errors are: an argument may hold anything.
+        if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
+            raise
+        command = getattr(getattr(error, "ctx", None), "command_path", "himecat")
+        return _tell(f"{error.format_message().rstrip('.')}. See {command} --help.", error.exit_code)
 
 
 def _tell(message: str, code: int) -> int:

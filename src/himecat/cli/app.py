@@ -84,7 +84,7 @@ app = typer.Typer(
     cls=_Program,
     help="Sort a pile of documents into your own category tree from a handful of examples per category."
     "\n\nExample: `himecat demo`, then `himecat fit --help`",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -100,12 +100,15 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _program(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=_version, is_eager=True, metavar=""),
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(2)
 
 
 # In the order in which a person needs them.
