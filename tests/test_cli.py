@@ -182,6 +182,82 @@ class TestEnds:
         sentence = "himecat: The result cannot be written: standard output is closed.\n"
         assert (ended.returncode, ended.stderr) == (2, sentence)
 
+    @pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+    @pytest.mark.parametrize(
+        ("closed", "code", "said"),
+        [
+            (">&-", 2, "himecat: The result cannot be written: standard output is closed.\n"),
+            ("2>&-", 0, ""),
+            ("<&-", 0, ""),
+            (">&- 2>&- <&-", 2, ""),
+        ],
+    )
+    def test_closed_streams(self, letters: Path, closed: str, code: int, said: str) -> None:
+        command = (
+            f"{shlex.quote(sys.executable)} -m himecat check {shlex.quote(str(letters))} --json - {closed}"
+        )
+        ended = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (code, said)
+        assert (">&-" in closed.split() and not ended.stdout) or json.loads(ended.stdout)["documents"] == 330
+
+    @pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
+    def test_a_file_does_not_get_the_number_of_a_closed_stream(
+        self, letters: Path, letters_model: Path, tmp_path: Path
+    ) -> None:
+        documents = letters / "documents.jsonl"
+        arguments = map(
+            shlex.quote, [sys.executable, "-m", "himecat", "predict", str(letters_model), str(documents)]
+        )
+        command = f"{' '.join(arguments)} -o {shlex.quote(str(tmp_path / 'out.jsonl'))} >&- 2>&- <&-"
+        assert subprocess.run(command, shell=True, timeout=60).returncode == 0
+        lines = (tmp_path / "out.jsonl").read_text().splitlines()
+        assert [set(json.loads(line)) for line in lines] == [{"id", "path", "confidence", "leaf"}] * 330
+
+    @pytest.mark.parametrize("name", ["x" * 300, "docs.jsonl/more.jsonl", "a\0b"])
+    def test_names_that_cannot_be(
+        self, himecat: Himecat, letters_model: Path, tmp_path: Path, name: str
+    ) -> None:
+        (tmp_path / "docs.jsonl").write_text('{"text": "a red fox"}\n')
+        docs, place = tmp_path / "docs.jsonl", f"{tmp_path}/{name}"
+        for command in (
+            ["check", place],
+            ["check", docs, "-q", "--taxonomy", place],
+            ["check", docs, "--json", place],
+            ["fit", docs, "-o", place],
+            ["fit", place, "-o", tmp_path / "model"],
+            ["predict", letters_model, place, "-o", "-"],
+            ["predict", letters_model, docs, "-o", place],
+            ["predict", place, docs, "-o", "-"],
+            ["evaluate", place],
+            ["score", place, place],
+            ["compare", place, "--csv", place],
+            ["demo", "-o", place, "--overwrite"],
+        ):
+            ended = himecat(*command)
+            assert (ended.code, ended.out) == (2, ""), command
+            assert len(ended.errors) == 1, ended.err
+            assert "should not have happened" not in ended.err
+        assert [file.name for file in tmp_path.iterdir()] == ["docs.jsonl"]
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes")
+    def test_arguments_that_are_not_utf8(self, himecat: Himecat, letters_model: Path, tmp_path: Path) -> None:
+        odd = os.fsdecode(b"caf\xe9")
+        documents = tmp_path / f"{odd}.jsonl"
+        documents.write_text('{"text": "a red fox", "labels": "a"}\n{"text": "an old oak", "labels": "b"}\n')
+        model, out = tmp_path / f"model-{odd}", tmp_path / f"out-{odd}"
+        ended = himecat("fit", documents, "--set=min_count=1", "-o", model)
+        assert (ended.code, "model-caf\\xe9" in ended.err or "model-caf\\udce9" in ended.err) == (0, True)
+        assert himecat("predict", model, documents, "-o", out).code == 0
+        assert len(out.read_text().splitlines()) == 2
+        assert himecat("check", documents, "--json", "-").json["documents"] == 2
+        for command in (
+            ["explain", model, odd],
+            ["fit", documents, f"--metadata={odd}", "-o", tmp_path / "m"],
+        ):
+            ended = himecat(*command)
+            assert ended.code == 2
+            assert ended.errors[0].endswith("is not UTF-8.")
+
 
 class TestCheck:
     def test_the_report_for_people(self, himecat: Himecat, letters: Path) -> None:

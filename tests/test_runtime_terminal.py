@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -103,3 +104,13 @@ def test_names_from_data_in_every_command(
     for ended in ends:
         assert not RAW.search(ended.out + ended.err), (ended.out, ended.err)
     assert [json.loads(line)["path"][0] for line in ends[4].out.splitlines()] == [f"top{EVIL}"] * 8
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_no_cell_is_a_formula(start: str) -> None:
+    from himecat.compare.protocol.table_styles import Cell, Table, render
+
+    name = f"{start}HYPERLINK(1)"
+    table = Table("", [("", name)], [[Cell(name)]], records=[{name: name, "change": -0.5}])
+    header, row = csv.reader(io.StringIO(render([table], "csv"), newline=""))
+    assert (header, row) == ([f"'{name}", "change"], [f"'{name}", "-0.5"])

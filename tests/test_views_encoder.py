@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,7 @@ from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress, silent
-from himecat.views import encoder_cache
+from himecat.views import encoder_cache, text_encoder
 from himecat.views.encoder_cache import EncoderReader, VectorCache
 from himecat.views.text_encoder import TextEncoder, open_encoder
 
@@ -472,3 +473,53 @@ def test_the_real_model_puts_like_texts_together(path: Path, model_folder: Path)
     again = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
     assert float(again.stdout) == pytest.approx(float(rows.sum()), abs=1e-3)
+
+
+class _Library:
+    """Stands for sentence-transformers: says how it was called, and has no model on this machine."""
+
+    def __init__(self, version: str = "6.2.0") -> None:
+        self.__version__ = version
+        self.calls: list[dict[str, Any]] = []
+
+    def SentenceTransformer(self, name: str, **options: Any) -> Any:
+        self.calls.append({"name": name, **options})
+        raise OSError("it is not here")
+
+
+def test_a_model_of_the_hub_is_not_fetched_unless_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = _Library()
+    monkeypatch.setattr(text_encoder, "_check_reachable", lambda: None)
+    monkeypatch.setattr(TextEncoder, "check_installed", lambda _: None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", library)
+    encoder = text_encoder.open_encoder("some/model", online=False)
+    with pytest.raises(
+        UsageError, match=r"allow it to be fetched .*--online, HiMeCat.load\(folder, online=True\)"
+    ):
+        encoder.load()
+    assert [call["local_files_only"] for call in library.calls] == [True]
+    with pytest.raises(UsageError, match=r"fetching it from huggingface.co failed"):
+        text_encoder.open_encoder("some/model").load()
+    assert ["local_files_only" in call for call in library.calls] == [True, True, False]
+    assert all(call["trust_remote_code"] is False for call in library.calls)
+
+
+def test_a_release_that_runs_code_of_a_folder_is_refused(
+    monkeypatch: pytest.MonkeyPatch, model_folder: Path
+) -> None:
+    library = _Library("5.7.0")
+    monkeypatch.setattr(TextEncoder, "check_installed", lambda _: None)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", library)
+    with pytest.raises(UsageError, match="himecat needs release 6 or newer"):
+        text_encoder.open_encoder(model_folder).load()
+    assert library.calls == []
+
+
+def test_code_beside_the_weights_is_not_run(model_folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "evil.Transformer"}]
+    (model_folder / "modules.json").write_text(json.dumps(modules))
+    (model_folder / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Transformer: pass\n")
+    with pytest.raises(UsageError, match=r"cannot be loaded .*'evil.Transformer'"):
+        text_encoder.open_encoder(model_folder).load()
+    assert not (tmp_path / "ran").exists()

@@ -1,4 +1,4 @@
-"""What is shown to people: everything that goes to a terminal passes `printable`, wherever it came from.
+"""What is shown to people: all that goes to a terminal passes `printable`, to a spreadsheet `harmless_cell`.
 
 A name in somebody's file may hold characters that move the cursor, change the title of the window or reverse the
 line. They are spelled out, so that a person sees what is there and the terminal obeys nobody's data.
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _INVISIBLE = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufff9-\ufffb"
 _STEERING = re.compile(rf"[\x00-\x08\x0b-\x1f{_INVISIBLE}]")
 _NOT_AS_IT_IS = re.compile(rf"[{_INVISIBLE}]")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 LONGEST_LINE = 2_000
 """Characters of a message; what is longer loses its middle."""
@@ -87,6 +89,21 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def harmless_cell(value: Any) -> Any:
+    """A value as a spreadsheet may be given it: a text that would be taken as a formula gets an apostrophe before it.
+
+    Numbers stay numbers, also those that were written as texts.
+
+    Examples
+    --------
+    >>> harmless_cell("=cmd|' /C calc'!A0"), harmless_cell("-0.5"), harmless_cell("a = b"), harmless_cell(-3)
+    ("'=cmd|' /C calc'!A0", '-0.5', 'a = b', -3)
+    """
+    if not isinstance(value, str) or not value.startswith(_FORMULA_STARTS):
+        return value
+    return value if _NUMBER.fullmatch(value) else f"'{value}"
 
 
 def text(shown: str, style: str = "") -> Text:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from himecat.errors import UsageError
+from himecat.runtime.terminal import harmless_cell, printable
 
 ABSENT = "–"
 
@@ -184,6 +185,7 @@ def _csv(tables: Sequence[Table]) -> str:
     stream = io.StringIO()
     names = list(dict.fromkeys(name for record in records for name in record))
     writer = csv.DictWriter(stream, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
+    for record in (dict(zip(names, names, strict=True)), *records):
+        shown = {name: printable(cell) if isinstance(cell, str) else cell for name, cell in record.items()}
+        writer.writerow({name: harmless_cell(cell) for name, cell in shown.items()})
     return stream.getvalue()
