@@ -22,6 +22,7 @@ PAGES = {
     "index": "README.md",
     "contributing": "CONTRIBUTING.md",
     "changelog": "CHANGELOG.md",
+    "security": "SECURITY.md",
     "notebook": "examples/quickstart.ipynb",
 }
 
