@@ -627,7 +627,12 @@ def test_evaluate_checks_its_options_before_it_starts(
 
 def test_a_model_folder_that_exists(himecat: Himecat, place: Path) -> None:
     (place / "model").mkdir()
-    refuses(himecat, place, command("fit"), "model/ exists already: choose another name or pass --overwrite.")
+    refuses(
+        himecat,
+        place,
+        command("fit"),
+        "model/ exists already: choose another name or pass --overwrite (in Python overwrite=True).",
+    )
     (place / "model" / "letter.txt").write_text("mine")
     refuses(
         himecat, place, [*command("fit"), "--overwrite"], "model/ is not overwritten, because it is not a"

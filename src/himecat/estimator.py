@@ -238,7 +238,10 @@ class HiMeCat(Predictor):
     # -- keeping ---------------------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
+        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all.
+
+        A folder that is there already is replaced only with `overwrite`, and only if it is empty or a model.
+        """
         from himecat.model_folder.model import SavedModel, save
 
         self._check_fitted()
@@ -248,7 +251,10 @@ class HiMeCat(Predictor):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was."""
+        """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was.
+
+        `problems_` holds a note where the folder is of an older format, in which some changes cannot be noticed.
+        """
         from himecat.model_folder.model import load
 
         found = load(folder, _KEPT)
@@ -259,7 +265,7 @@ class HiMeCat(Predictor):
             views=fitted.classifier.own_views,
             **found.arguments,
         )
-        model._set_fitted(found.method, fitted, model.keywords, Problems())
+        model._set_fitted(found.method, fitted, model.keywords, found.problems)
         return model
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
+from himecat.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -111,4 +112,7 @@ def prediction_lines(
             )
         before, after, depth = ends[node]
         sure = ", ".join(map(repr, confidences[row][:depth]))
+        # Of numbers only nan and inf have that letter, and JSON has neither.
+        if "n" in sure:
+            raise DataError(f"The model gives {name} a probability that is not a number: fit it anew.")
         yield f'{{"id": {written(name)}{before}{sure}{after}'

@@ -241,7 +241,7 @@ def is_our_model(file: Path) -> bool:
 
 def _exists_already(shown: str) -> OutputError:
     return OutputError(
-        f"{shown} exists already: choose another name, or pass --overwrite (in Python overwrite=True)."
+        f"{shown} exists already: choose another name or pass --overwrite (in Python overwrite=True)."
     )
 
 
