@@ -11,9 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from conftest import TINY, Himecat
+from himecat import Taxonomy
+from himecat.classifier.assignments import assign
 
 WORDS = {
     "physics": "quantum field energy particle laser photon",
@@ -514,10 +517,23 @@ def _cut(file: str) -> Callable[[Path], object]:
 
 def _with(**changes: object) -> Callable[[Path], object]:
     def change(model: Path) -> None:
-        document = {**json.loads((model / "model.json").read_text()), **changes}
+        # As the format before the digest: what comes after the check of the digest is meant.
+        document = {**json.loads((model / "model.json").read_text()), "version": 4, **changes}
+        del document["digest"]
         (model / "model.json").write_text(json.dumps(document))
 
     return change
+
+
+def test_a_probability_that_is_no_number_is_never_written(
+    himecat: Himecat, place: Path, letters_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(taxonomy: Taxonomy, found: Any, *arguments: Any) -> Any:
+        return assign(taxonomy, np.full_like(found, np.nan), *arguments)
+
+    monkeypatch.setattr("himecat.predictor.assign", broken)
+    command = ["predict", letters_model, "docs.jsonl", "-o", "out.jsonl"]
+    refuses(himecat, place, command, "a probability that is not a number: fit it anew.")
 
 
 @pytest.mark.parametrize("name", ["predict", "explain", "synthesize"])
@@ -532,6 +548,12 @@ def _with(**changes: object) -> Callable[[Path], object]:
         (lambda model: (model / "weights.safetensors").unlink(), "there is no weights.safetensors in it"),
         (_cut("model.json"), "model/model.json is damaged (cut short after 5,000 bytes)"),
         (_cut("weights.safetensors"), "model/weights.safetensors is damaged (cut short, 5,000 of "),
+        (
+            lambda model: (model / "model.json").write_bytes(
+                (model / "model.json").read_bytes().replace(b"pool", b"poll", 1)
+            ),
+            "model/model.json is damaged (changed since it was written): copy the whole folder again",
+        ),
         (_with(version=99), "model/ was written by a newer himecat (format 99)"),
         (_with(format="of-others"), "model/ is not a himecat model: its model.json is of another kind"),
         (
@@ -627,7 +649,12 @@ def test_evaluate_checks_its_options_before_it_starts(
 
 def test_a_model_folder_that_exists(himecat: Himecat, place: Path) -> None:
     (place / "model").mkdir()
-    refuses(himecat, place, command("fit"), "model/ exists already: choose another name or pass --overwrite.")
+    refuses(
+        himecat,
+        place,
+        command("fit"),
+        "model/ exists already: choose another name or pass --overwrite (in Python overwrite=True).",
+    )
     (place / "model" / "letter.txt").write_text("mine")
     refuses(
         himecat, place, [*command("fit"), "--overwrite"], "model/ is not overwritten, because it is not a"

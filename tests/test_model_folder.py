@@ -3,12 +3,13 @@
 `python tests/test_model_folder.py FOLDER` shows how the kept models were made: it writes another one like the
 newest. `model-v1` was made by the first release, `model-v2` with the default that came after it, `model-v3` when
 topics, biases and the confidence of the likeliest path were added to that, `model-v4` when every part of a model
-came to keep its own state.
+came to keep its own state, `model-v5` when model.json came to carry a digest of itself.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from copy import deepcopy
@@ -24,15 +25,16 @@ from himecat import Default, HiMeCat
 from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE
 from himecat.classifier.fit import DefaultClassifier
 from himecat.errors import ModelFolderError, OutputError
-from himecat.model_folder.files import VERSION, read_model, write_model
+from himecat.model_folder.files import DIGEST_SINCE, HEADER_KEYS, VERSION, read_model, write_model
 from himecat.paper.topdown import TopDownClassifier
 
 FIXTURES = Path(__file__).parent / "fixtures"
 KEPT = FIXTURES / "model-v1"
 SECOND = FIXTURES / "model-v2"
 THIRD = FIXTURES / "model-v3"
-NEWEST = FIXTURES / "model-v4"
-ALL_KEPT = [KEPT, SECOND, THIRD, NEWEST]
+FOURTH = FIXTURES / "model-v4"
+NEWEST = FIXTURES / "model-v5"
+ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -51,6 +53,7 @@ NEW = [
 
 Document = dict[str, Any]
 Arrays = dict[str, npt.NDArray[Any]]
+Contents = dict[Path, tuple[Document, Arrays]]
 
 
 def training_documents(n: int = 48, labelled: int = 12) -> list[Document]:
@@ -145,11 +148,11 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 
 def test_the_kept_models_are_of_all_kinds() -> None:
-    first, second, third, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
+    first, second, third, fourth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    for later in (second, third, newest):
+    for later in (second, third, fourth, newest):
         assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
@@ -158,7 +161,7 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    for later in (third, newest):
+    for later in (third, fourth, newest):
         assert later.method_.topics > 0
         assert later.classifier_.views["topics"].vectors.size > 0
         assert any(later.classifier_.calibration.bias)
@@ -176,6 +179,56 @@ def test_a_kept_model_is_written_in_the_newest_format(kept: Path, tmp_path: Path
     model.save(tmp_path / "model")
     assert json.loads((tmp_path / "model" / "model.json").read_text())["version"] == VERSION
     assert HiMeCat.load(tmp_path / "model").predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
+
+
+@pytest.mark.parametrize("kept", ALL_KEPT, ids=lambda kept: kept.name)
+def test_a_model_without_a_digest_says_so(kept: Path, tmp_path: Path) -> None:
+    model = HiMeCat.load(kept)
+    version = ALL_KEPT.index(kept) + 1
+    expected = (
+        []
+        if version >= DIGEST_SINCE
+        else [
+            f"{kept}/model.json: it is of format {version}, in which changes of this file cannot be noticed: save the "
+            "model again to add the digest by which they are."
+        ]
+    )
+    assert [str(note) for note in model.problems_.of("note")] == expected
+    model.save(tmp_path / "model")
+    assert list(HiMeCat.load(tmp_path / "model").problems_) == []
+
+
+def test_no_flipped_bit_of_the_model_file_goes_unnoticed(tmp_path: Path) -> None:
+    shutil.copytree(NEWEST, tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    whole = file.read_bytes()
+    # Every bit of the first lines, one in three of the header, and of the rest one in seven.
+    head = 8 * whole.index(b'"parameters"')
+    for bit in (*range(400), *range(400, head, 3), *range(head, 8 * len(whole), 7)):
+        changed = bytearray(whole)
+        changed[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(changed)
+        with pytest.raises(ModelFolderError) as caught:
+            HiMeCat.load(tmp_path / "model")
+        assert str(caught.value).startswith(str(tmp_path / "model"))
+        assert "\n" not in str(caught.value)
+    file.write_bytes(whole)
+    HiMeCat.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kept", ALL_KEPT, ids=lambda kept: kept.name)
+def test_weights_that_are_no_numbers_are_refused_by_name(
+    kept: Path, number: float, contents: Contents, tmp_path: Path
+) -> None:
+    document, arrays = contents[kept]
+    for name in [name for name, array in arrays.items() if array.dtype.kind == "f" and array.size]:
+        changed = arrays[name].copy()
+        changed.flat[-1] = number
+        write_as(kept, tmp_path / "model", document, arrays | {name: changed})
+        with pytest.raises(ModelFolderError, match=f"the array '{name}' holds numbers that are not finite"):
+            HiMeCat.load(tmp_path / "model")
+        shutil.rmtree(tmp_path / "model")
 
 
 # -- there and back ------------------------------------------------------------------------------------
@@ -418,16 +471,13 @@ PART_DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
-Contents = dict[Path, tuple[Document, Arrays]]
-
-
 @pytest.fixture(scope="module")
 def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
     found = {}
     for kept in ALL_KEPT:
         document, arrays = read_model(kept)
-        for key in ("format", "version", "himecat", "weights"):
-            document.pop(key)
+        for key in HEADER_KEYS:
+            document.pop(key, None)
         place = tmp_path_factory.mktemp("whole") / "model"
         write_as(kept, place, document, arrays)
         # Written again without damage it can be read: what fails below fails for the damage.
@@ -440,11 +490,14 @@ def write_as(kept: Path, place: Path, document: Document, arrays: Arrays) -> Non
     """Write a folder of the same version as a kept one."""
     write_model(place, document, arrays)
     version = ALL_KEPT.index(kept) + 1
-    written = (place / "model.json").read_text()
-    (place / "model.json").write_text(written.replace(f'"version": {VERSION}', f'"version": {version}', 1))
+    if version < VERSION:
+        lines = (place / "model.json").read_text().split("\n")
+        older = [line for line in lines if not line.startswith('"digest"')]
+        text = "\n".join(older).replace(f'"version": {VERSION}', f'"version": {version}', 1)
+        (place / "model.json").write_text(text)
 
 
-BY_VERSION = {KEPT: DAMAGES, THIRD: FUSED_DAMAGES, NEWEST: PART_DAMAGES}
+BY_VERSION = {KEPT: DAMAGES, THIRD: FUSED_DAMAGES, FOURTH: PART_DAMAGES, NEWEST: PART_DAMAGES}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,16 @@ from hypothesis.extra import numpy as npst
 
 import himecat
 from himecat.errors import ModelFolderError, OutputError
-from himecat.model_folder.files import FORMAT, HEADER_KEYS, VERSION, read_model, require_keys, write_model
+from himecat.model_folder import files
+from himecat.model_folder.files import (
+    DIGEST_SINCE,
+    HEADER_KEYS,
+    VERSION,
+    read_model,
+    require_keys,
+    write_model,
+)
+from himecat.runtime.files import MODEL_FORMAT
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "int32", "int64", "float64", "bool", "uint8", ">f4", ">i8")
@@ -134,14 +144,16 @@ class TestWriting:
     def test_people_can_read_the_top(self, model: Path) -> None:
         weights = (model / "weights.safetensors").read_bytes()
         lines = (model / "model.json").read_text(encoding="utf-8").split("\n")
-        assert lines[:4] == ["{", f'"format": "{FORMAT}",', f'"version": {VERSION},', lines[3]]
+        assert lines[:4] == ["{", f'"format": "{MODEL_FORMAT}",', f'"version": {VERSION},', lines[3]]
         assert lines[3] == f'"himecat": "{himecat.__version__}",'
         assert json.loads(lines[4].removeprefix('"weights": ').removesuffix(",")) == {
             "file": "weights.safetensors",
             "bytes": len(weights),
             "sha256": hashlib.sha256(weights).hexdigest(),
         }
-        assert lines[6] == '"words": ["fox", "café", "東京"]'
+        zeros = "\n".join([*lines[:5], f'"digest": "{64 * "0"}",', *lines[6:]])
+        assert lines[5] == f'"digest": "{hashlib.sha256(zeros.encode()).hexdigest()}",'
+        assert lines[7] == '"words": ["fox", "café", "東京"]'
 
     @pytest.mark.parametrize(
         ("document", "arrays", "error"),
@@ -188,9 +200,14 @@ def said_about(folder: Path) -> str:
 
 
 def edited(model: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """Change `model.json` as a program would that knows of the digest."""
     document = json.loads((model / "model.json").read_text())
+    document["digest"] = 64 * "0"
     change(document)
-    (model / "model.json").write_text(json.dumps(document))
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items())
+    text = "{\n" + lines + "\n}\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    (model / "model.json").write_text(text.replace(64 * "0", digest, 1))
     return model
 
 
@@ -263,7 +280,7 @@ class TestBadFolders:
             f"MODEL/model.json is damaged (the format version is {version!r}): {AGAIN}"
         )
 
-    @pytest.mark.parametrize("key", HEADER_KEYS[1:])
+    @pytest.mark.parametrize("key", HEADER_KEYS[1:-1])
     def test_a_missing_key(self, model: Path, key: str) -> None:
         edited(model, lambda document: document.pop(key))
         assert said_about(model) == f"MODEL/model.json is damaged ({key!r} is missing): {AGAIN}"
@@ -312,3 +329,108 @@ class TestBadFolders:
         described = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         edited(model, lambda document: document["weights"].update(described))
         assert "(its contents are no arrays)" in said_about(model)
+
+    @pytest.mark.parametrize("version", range(1, VERSION + 1))
+    def test_a_changed_model_file_is_found_whatever_its_version_says(self, model: Path, version: int) -> None:
+        whole = (model / "model.json").read_text()
+        said = f"MODEL/model.json is damaged (changed since it was written): {AGAIN}"
+        older = whole.replace(f'"version": {VERSION}', f'"version": {version}')
+        (model / "model.json").write_text(older.replace("fox", "cat"))
+        assert said_about(model) == said
+        (model / "model.json").write_text(older)
+        if version < VERSION:
+            assert said_about(model) == said
+
+    @pytest.mark.parametrize("version", [4, VERSION])
+    def test_a_digest_that_cannot_be_found(self, model: Path, version: int) -> None:
+        document = json.loads((model / "model.json").read_text()) | {"version": version}
+        for indent in (None, 1):
+            (model / "model.json").write_text(json.dumps(document, indent=indent))
+            assert said_about(model) == f"MODEL/model.json is damaged (its digest is missing): {AGAIN}"
+        document.pop("digest")
+        (model / "model.json").write_text(json.dumps(document))
+        if version >= DIGEST_SINCE:
+            assert said_about(model) == f"MODEL/model.json is damaged (its digest is missing): {AGAIN}"
+        else:
+            read_model(model)
+
+    @pytest.mark.parametrize(
+        ("written", "found"),
+        [
+            ("NaN", "it holds the number NaN, which is not finite"),
+            ("-Infinity", "it holds the number -Infinity, which is not finite"),
+            ("1e999", "it holds the number 1e999, which is not finite"),
+            ('{"a": 1, "a": 2}', "a key is there twice"),
+            ("9" * 5_000, "this JSON cannot be read"),
+            ("[" * 5_000 + "]" * 5_000, "this JSON cannot be read"),
+        ],
+    )
+    def test_what_we_never_write(self, model: Path, written: str, found: str) -> None:
+        edited(model, lambda document: document.update(rate="HERE"))
+        lines = (model / "model.json").read_text().replace('"HERE"', written).split("\n")
+        text = "\n".join(line for line in lines if not line.startswith('"digest"'))
+        (model / "model.json").write_text(text.replace(f'"version": {VERSION}', '"version": 4'))
+        assert said_about(model) == f"MODEL/model.json is damaged ({found}): {AGAIN}"
+
+    def test_a_version_of_thousands_of_digits(self, model: Path) -> None:
+        edited(model, lambda document: document.update(version=10**4_000))
+        assert len(said_about(model)) < 200
+
+    @pytest.mark.parametrize("name", ["a\0b", "\ud83d"])
+    def test_names_that_no_file_can_have(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ModelFolderError, match="there is no such model folder"):
+            read_model(tmp_path / name)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+    @pytest.mark.parametrize("name", ["model.json", "weights.safetensors"])
+    def test_a_pipe_is_not_waited_for(self, model: Path, name: str) -> None:
+        (model / name).unlink()
+        os.mkfifo(model / name)
+        assert said_about(model) == f"MODEL/{name} cannot be read (it is not a file)."
+
+    @pytest.mark.parametrize("claim", [[2**40], [2**31, 2**31], [2**62, 4], [10**18]])
+    def test_huge_claims_of_the_weights_take_no_memory(self, model: Path, claim: list[int]) -> None:
+        n_bytes = 4 * int(np.prod(claim, dtype=object))
+        entry = {"dtype": "F32", "shape": claim, "data_offsets": [0, n_bytes]}
+        header = json.dumps({"a": entry}).encode()
+        for length in (len(header), 2**40, 2**63):
+            content = length.to_bytes(8, "little") + header + bytes(64)
+            (model / "weights.safetensors").write_bytes(content)
+            described = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            edited(model, lambda document, described=described: document["weights"].update(described))
+            tracemalloc.start()
+            assert "(its contents are no arrays)" in said_about(model)
+            assert tracemalloc.get_traced_memory()[1] < 10_000_000
+            tracemalloc.stop()
+
+    def test_a_size_that_does_not_fit_is_told_before_reading(self, model: Path) -> None:
+        edited(model, lambda document: document["weights"].update(bytes=2**60))
+        assert f"of {2**60:,} bytes)" in said_about(model)
+        edited(model, lambda document: document["weights"].update(bytes=-1))
+        assert "(changed since it was written)" in said_about(model)
+
+    def test_a_model_that_is_replaced_while_it_is_read(
+        self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        replaced: list[int] = []
+        arrays = files._arrays
+
+        def replace_first(path: Path, weights: dict[str, Any]) -> dict[str, Array]:
+            if not replaced:
+                replaced.append(1)
+                write_model(model, {"words": ["new"]}, {"vectors": np.zeros(3)}, overwrite=True)
+            return arrays(path, weights)
+
+        monkeypatch.setattr(files, "_arrays", replace_first)
+        document, found = read_model(model)
+        assert document["words"] == ["new"]
+        assert found["vectors"].tolist() == [0, 0, 0]
+
+    def test_a_model_whose_replacement_was_interrupted_is_found(
+        self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        aside = tmp_path / f".himecat-00000000-{hashlib.sha256(b'model').hexdigest()[:16]}.old"
+        model.rename(aside)
+        (tmp_path / "link").symlink_to("model")
+        assert read_model(tmp_path / "link")[0]["words"] == DOCUMENT["words"]
+        assert not aside.exists()

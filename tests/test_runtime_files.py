@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,12 +12,38 @@ from pathlib import Path
 import pytest
 
 from himecat.errors import DataError, OutputError
-from himecat.runtime.files import atomic_file, atomic_folder, check_target, write_atomic
+from himecat.runtime import files
+from himecat.runtime.files import atomic_file, atomic_folder, check_target, replaced_folder, write_atomic
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 not_as_root = pytest.mark.skipif(
     not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may write everywhere"
 )
+
+not_on_windows = pytest.mark.skipif(sys.platform == "win32", reason="this system has no such rights")
+AS_NOBODY = """
+import os, sys
+from himecat.errors import HimecatError
+from himecat.model_folder.files import read_model
+from himecat.runtime.files import check_target, write_atomic
+if os.geteuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+folder, file = sys.argv[1:]
+for way in (check_target, lambda _: write_atomic(file, "x"), read_model):
+    try:
+        way(folder)
+    except HimecatError as error:
+        print(error)
+"""
+
+
+def as_nobody(place: Path, folder: str, file: str) -> subprocess.CompletedProcess[str]:
+    """What is said about a place that may not be entered, also where the tests run as the superuser."""
+    (place / "locked").mkdir(mode=0o000)
+    code = f"import os; os.chdir({str(place)!r})" + AS_NOBODY
+    return subprocess.run(
+        [sys.executable, "-c", code, folder, file], capture_output=True, text=True, timeout=60, check=True
+    )
 
 
 def failing(error: BaseException) -> Callable[..., None]:
@@ -34,7 +61,11 @@ def contents(folder: Path) -> dict[str, str]:
     }
 
 
-def make_model(folder: Path, text: str = "old") -> Path:
+# As much of a model as is asked before it is overwritten.
+OLD, NEW = ('{\n"format": "himecat-model", "is": "%s"}' % age for age in ("old", "new"))  # noqa: UP031
+
+
+def make_model(folder: Path, text: str = OLD) -> Path:
     folder.mkdir()
     (folder / "model.json").write_text(text)
     return folder
@@ -91,6 +122,8 @@ class TestFile:
             ("missing/out", r"the folder .*missing does not exist\.$"),
             ("file/out", r"Not a directory\.$"),
             ("n" * 300, r"File name too long\.$"),
+            ("a\0b/out", r"a\\0b/out: no file can have such a name\.$"),
+            ("a\ud83d", r"no file can have such a name\.$"),
         ],
     )
     def test_hopeless_places_are_told_before_the_block(self, tmp_path: Path, name: str, said: str) -> None:
@@ -208,8 +241,10 @@ class TestFolder:
         target = make_model(tmp_path / "model")
         with pytest.raises(OutputError) as caught, atomic_folder(target):
             pytest.fail("the block must not start")
-        assert str(caught.value) == f"{target}/ exists already: choose another name or pass --overwrite."
-        assert contents(target) == {"model.json": "old"}
+        assert str(caught.value) == (
+            f"{target}/ exists already: choose another name or pass --overwrite (in Python overwrite=True)."
+        )
+        assert contents(target) == {"model.json": OLD}
 
     def test_a_folder_that_appeared_during_the_work_stays(self, tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="exists already"), atomic_folder(tmp_path / "model"):
@@ -224,9 +259,9 @@ class TestFolder:
         else:
             (make_model(target) / "weights.safetensors").write_text("old")
         with atomic_folder(target, overwrite=True) as unfinished:
-            (unfinished / "model.json").write_text("new")
-            assert contents(target) == ({} if empty else {"model.json": "old", "weights.safetensors": "old"})
-        assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
+            (unfinished / "model.json").write_text(NEW)
+            assert contents(target) == ({} if empty else {"model.json": OLD, "weights.safetensors": "old"})
+        assert contents(tmp_path) == {"model": "", "model/model.json": NEW}
 
     def test_what_somebody_put_beside_a_model_is_not_lost(self, tmp_path: Path) -> None:
         (make_model(tmp_path / "model") / "notes.txt").write_text("mine")
@@ -235,12 +270,13 @@ class TestFolder:
             atomic_folder(tmp_path / "model", overwrite=True),
         ):
             pass
-        assert contents(tmp_path / "model") == {"model.json": "old", "notes.txt": "mine"}
+        assert contents(tmp_path / "model") == {"model.json": OLD, "notes.txt": "mine"}
 
     @pytest.mark.parametrize("error", [OSError(errno.EBUSY, "Device or resource busy"), KeyboardInterrupt()])
     def test_the_old_folder_comes_back_where_the_new_one_cannot_move_in(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
     ) -> None:
+        monkeypatch.setattr(files, "exchange", lambda one, other: False)
         target = make_model(tmp_path / "model")
         rename = os.rename
         calls = []
@@ -256,9 +292,9 @@ class TestFolder:
             pytest.raises(OutputError if isinstance(error, OSError) else KeyboardInterrupt),
             atomic_folder(target, overwrite=True) as unfinished,
         ):
-            (unfinished / "model.json").write_text("new")
+            (unfinished / "model.json").write_text(NEW)
         assert len(calls) == 3
-        assert contents(tmp_path) == {"model": "", "model/model.json": "old"}
+        assert contents(tmp_path) == {"model": "", "model/model.json": OLD}
 
     def test_what_is_not_a_model_is_never_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "thesis").mkdir()
@@ -279,6 +315,88 @@ class TestFolder:
         check_target(tmp_path / "fine")
         assert contents(tmp_path) == {}
 
+    @pytest.mark.parametrize("name", ["a\0b", "a\ud83d", "file/model", "n" * 300, "gone/model"])
+    def test_no_place_ends_in_a_traceback(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / "file").touch()
+        for way in (check_target, lambda path: atomic_folder(path).__enter__()):
+            with pytest.raises(OutputError, match=r"^The model cannot be written to .*\.$"):
+                way(tmp_path / name)
+        assert contents(tmp_path) == {"file": ""}
+
+    @not_on_windows
+    def test_a_folder_that_may_not_be_entered(self, tmp_path: Path) -> None:
+        run = as_nobody(tmp_path, "locked/model", "locked/out")
+        assert run.stdout.splitlines() == [
+            "The model cannot be written to locked/model/: Permission denied.",
+            "The report cannot be written to locked/out: Permission denied.",
+            "locked/model cannot be read (Permission denied).",
+        ]
+
+    def test_a_vanished_place(self, tmp_path: Path) -> None:
+        (tmp_path / "place").mkdir()
+        with (
+            pytest.raises(OutputError, match=r"place does not exist\.$"),
+            atomic_folder(tmp_path / "place" / "model"),
+        ):
+            shutil.rmtree(tmp_path / "place")
+        (tmp_path / "place").mkdir()
+        with (
+            pytest.raises(OutputError, match=r"No such file"),
+            replaced_folder(tmp_path / "place" / "model", "It"),
+        ):
+            shutil.rmtree(tmp_path / "place")
+        (tmp_path / "place").mkdir()
+        with pytest.raises(OutputError, match=r"No such file"), atomic_file(tmp_path / "place" / "out"):
+            shutil.rmtree(tmp_path / "place")
+        assert contents(tmp_path) == {}
+
+    @pytest.mark.parametrize(
+        ("head", "ours"),
+        [
+            ('{\n"format": "himecat-model",\n"version": 9', True),
+            ('{"format": "himecat-model", "weights": cut', True),
+            ('{"format": "layers-model", "author": "himecat-model"}', False),
+            ('{"name": {"format": "himecat-model"}}', False),
+            ('["format", "himecat-model"]', False),
+            ("", False),
+            ("\0" * 300, False),
+        ],
+    )
+    def test_the_model_of_another_program_is_never_overwritten(
+        self, tmp_path: Path, head: str, ours: bool
+    ) -> None:
+        target = make_model(tmp_path / "model", head)
+        (target / "weights.safetensors").write_text("any")
+        if ours:
+            check_target(target, overwrite=True)
+            return
+        with pytest.raises(OutputError, match=r"not a himecat model \(its model.json is of another kind\)"):
+            check_target(target, overwrite=True)
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+    def test_links_pipes_and_folders_are_not_a_model(self, tmp_path: Path) -> None:
+        real = make_model(tmp_path / "real")
+        for number, make in enumerate(
+            (
+                lambda path: path.symlink_to(real / "model.json"),
+                os.mkfifo,
+                os.mkdir,
+            )
+        ):
+            for name, said in (
+                ("model.json", "it holds no model.json"),
+                ("weights.safetensors", "is not a file"),
+            ):
+                target = tmp_path / f"{number}-{name}"
+                if name == "model.json":
+                    target.mkdir()
+                else:
+                    make_model(target)
+                make(target / name)
+                with pytest.raises(OutputError, match=said):
+                    check_target(target, overwrite=True)
+                assert (target / name).exists()
+
     @not_as_root
     def test_no_permission(self, tmp_path: Path) -> None:
         (tmp_path / "locked").mkdir(mode=0o500)
@@ -292,9 +410,9 @@ class TestFolder:
         link.symlink_to(real)
         with atomic_folder(link, overwrite=True) as unfinished:
             assert unfinished.parent == real.parent
-            (unfinished / "model.json").write_text("new")
+            (unfinished / "model.json").write_text(NEW)
         assert link.is_symlink()
-        assert contents(real) == {"model.json": "new"}
+        assert contents(real) == {"model.json": NEW}
         assert list(real.parent.iterdir()) == [real]
 
     @pytest.mark.parametrize("name", [".", "../model", "../model/"])
@@ -303,14 +421,15 @@ class TestFolder:
     ) -> None:
         monkeypatch.chdir(make_model(tmp_path / "model"))
         with atomic_folder(name, overwrite=True) as unfinished:
-            (unfinished / "model.json").write_text("new")
+            (unfinished / "model.json").write_text(NEW)
         monkeypatch.chdir(tmp_path)
-        assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
+        assert contents(tmp_path) == {"model": "", "model/model.json": NEW}
 
 
 LIMITED = """
 import resource, signal, sys
 from himecat.errors import OutputError
+from himecat.runtime import files
 from himecat.runtime.files import atomic_file, atomic_folder, write_atomic
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -7,14 +7,23 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from himecat.errors import UsageError
-from himecat.runtime.threads import Stopped, prefetch, run_parallel, stop_requested, usable_threads
+from himecat.runtime.threads import (
+    Stopped,
+    one_blas_thread,
+    prefetch,
+    run_parallel,
+    stop_requested,
+    usable_threads,
+)
 
 
 def test_results_come_in_the_order_of_the_jobs() -> None:
@@ -201,3 +210,50 @@ def test_making_items_stays_in_the_calling_thread() -> None:
             yield threading.current_thread() is here
 
     assert all(same for same, _ in prefetch(items(), str))
+
+
+def blas_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def in_a_thread(work: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(work).result()
+
+
+def test_one_blas_thread_holds_in_every_thread() -> None:
+    def inside() -> set[int]:
+        with one_blas_thread():
+            return blas_threads()
+
+    outside = blas_threads()
+    # The first thread to limit OpenBLAS must not keep others from it.
+    for found in (inside(), in_a_thread(inside), inside(), in_a_thread(inside)):
+        assert found == {1}
+    assert blas_threads() == outside
+
+
+def test_one_blas_thread_holds_until_the_last_one_leaves() -> None:
+    outside = blas_threads()
+    entered, leave = threading.Event(), threading.Event()
+
+    def stay() -> set[int]:
+        with one_blas_thread():
+            entered.set()
+            leave.wait(5)
+            return blas_threads()
+
+    with ThreadPoolExecutor(1) as other:
+        with one_blas_thread():
+            found = other.submit(stay)
+            assert entered.wait(5)
+        leave.set()
+        assert found.result() == {1}
+    assert blas_threads() == outside
+
+
+def test_one_blas_thread_holds_beside_a_limit_of_the_callers() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        outside = blas_threads()
+        assert in_a_thread(lambda: run_parallel([blas_threads], 1)) == [{1}]
+        assert blas_threads() == outside

@@ -242,7 +242,10 @@ class HiMeCat(Predictor):
     # -- keeping ---------------------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all."""
+        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all.
+
+        A folder that is there already is replaced only with `overwrite`, and only if it is empty or a model.
+        """
         from himecat.model_folder.model import SavedModel, save
 
         self._check_fitted()
@@ -255,6 +258,8 @@ class HiMeCat(Predictor):
         """Read a model from a folder written by :meth:`save`; fitted again, it is fitted as it was.
 
         An encoder that the folder names is fetched from its hub only with `online`.
+        `problems_` holds what there is to know about the folder: an older format, in which some changes cannot be
+        noticed, or an encoder outside of it.
         """
         from himecat.model_folder.model import load
 
@@ -267,7 +272,13 @@ class HiMeCat(Predictor):
             online=online,
             **found.arguments,
         )
-        model._set_fitted(found.method, fitted, model.keywords, Problems())
+        encoder = found.arguments.get("encoder")
+        if encoder is not None and os.path.isabs(encoder):
+            found.problems.note(
+                os.path.join(os.fspath(folder), ""),
+                f"the encoder of this model is the folder {encoder}, outside of it.",
+            )
+        model._set_fitted(found.method, fitted, model.keywords, found.problems)
         return model
 
 

@@ -81,10 +81,12 @@ class DefaultClassifier:
         parts = run_parallel([batch_job(start) for start in starts], threads)
         return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
 
+    @one_blas_thread()
     def directions(self, corpus: Corpus) -> FloatArray:
         """Unit vectors of documents among those of words and labels: the words' part of their directions."""
         return unit(self.views.see(corpus).smoothed[:, self.views.part("words")])
 
+    @one_blas_thread()
     def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
         """What the views of one's own say for a node against its siblings: view, name, count and weight."""
         found = []
@@ -129,6 +131,8 @@ class DefaultClassifier:
         return cls(space.taxonomy, views, scorer, calibration)
 
 
+# Sums are taken in the same order for any number of threads, and in any thread.
+@one_blas_thread()
 def fit_default(
     material: Material,
     method: Default,
@@ -159,11 +163,9 @@ def fit_default(
     topics = [TopicsView(method.topics)] if method.topics else []
     chosen = [words, *topics, *views, MetadataView(kinds, method.learn_trust)]
     with progress.stage("Learning the space", total=1) as stage:
-        # Sums are taken in the same order for any number of threads.
-        with one_blas_thread():
-            learned, vectors = learn_views(
-                chosen, corpus, seed=random_stream(seed, _VIEWS), run=lambda jobs: run_parallel(jobs, threads)
-            )
+        learned, vectors = learn_views(
+            chosen, corpus, seed=random_stream(seed, _VIEWS), run=lambda jobs: run_parallel(jobs, threads)
+        )
         release_memory()
         weights = learned["metadata"].weights
         shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())

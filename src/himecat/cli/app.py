@@ -19,6 +19,8 @@ from himecat.cli.place import predict
 from himecat.cli.places import check_places
 from himecat.cli.score import score
 from himecat.errors import UsageError
+from himecat.runtime.leftovers import clean_leftovers
+from himecat.runtime.terminal import tell
 
 # Names or places: what they name is read.
 _MAY_BE_PATHS = ("encoder", "systems")
@@ -40,14 +42,15 @@ class _Command(_PlainHelpOption, TyperCommand):
         given = [(param, ctx.params.get(param.name)) for param in self.params]
         for param, value in given:
             _check_characters(param, value)
+        outputs = {
+            max(param.opts, key=len): value
+            for param, value in given
+            if isinstance(value, Path) and _panel(param) == OUTPUT
+            # Where a file is asked for, a folder is refused when it is written.
+            if param.metavar != "FILE" or not os.path.isdir(value)
+        }
         check_places(
-            {
-                max(param.opts, key=len): value
-                for param, value in given
-                if isinstance(value, Path) and _panel(param) == OUTPUT
-                # Where a file is asked for, a folder is refused when it is written.
-                if param.metavar != "FILE" or not os.path.isdir(value)
-            },
+            outputs,
             [
                 path
                 for param, value in given
@@ -56,6 +59,11 @@ class _Command(_PlainHelpOption, TyperCommand):
                 if isinstance(path, Path) or (isinstance(path, str) and param.name in _MAY_BE_PATHS)
             ],
         )
+        for folder in {output.parent for output in outputs.values()}:
+            if removed := clean_leftovers(folder):
+                tell(
+                    f"note: removed what an earlier run that was killed left in {folder}: {', '.join(removed)}."
+                )
         return super().invoke(ctx)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 from himecat.cli.places import check_places
+from himecat.errors import DataError
 from himecat.runtime.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -114,4 +115,7 @@ def prediction_lines(
             )
         before, after, depth = ends[node]
         sure = ", ".join(map(repr, confidences[row][:depth]))
+        # Of numbers only nan and inf have that letter, and JSON has neither.
+        if "n" in sure:
+            raise DataError(f"The model gives {name} a probability that is not a number: fit it anew.")
         yield f'{{"id": {plain_json(name)}{before}{sure}{after}'

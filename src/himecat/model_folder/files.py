@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import reprlib
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,14 +16,23 @@ import numpy as np
 
 from himecat import __version__
 from himecat.errors import ModelFolderError
-from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE, atomic_folder
+from himecat.runtime.files import MODEL_FILE, MODEL_FORMAT, WEIGHTS_FILE, atomic_folder
+from himecat.runtime.leftovers import recover
 
-FORMAT = "himecat-model"
-VERSION = 4
-HEADER_KEYS = ("format", "version", "himecat", "weights")
+VERSION = 5
+HEADER_KEYS = ("format", "version", "himecat", "weights", "digest")
+DIGEST_SINCE = 5
+"""The first format whose `model.json` carries a digest of itself, and so of the weights, whose digest it holds."""
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
+# JSON writes no line break within a string: only a key of the outermost object can begin a line.
+_DIGEST = re.compile(rb'\n"digest": "([0-9a-f]{64})"')
+_NO_DIGEST = b"0" * 64
+# How often a folder is read again that another process has replaced in the meantime.
+_ATTEMPTS = 5
+
+_CHANGED = "changed since it was written"
 _KINDS = "biuf"
 _RESERVED_NAME = "__metadata__"
 
@@ -37,7 +48,7 @@ def write_model(
         The folder that will appear.
     document : mapping
         What JSON can hold, by key; tuples come back as lists. The keys of the header (`format`, `version`,
-        `himecat`, `weights`) are taken.
+        `himecat`, `weights`, `digest`) are taken.
     arrays : mapping of str to array
         Numbers or truth values, in any memory layout and byte order.
     overwrite : bool
@@ -63,8 +74,9 @@ def write_model(
         packed = _packed(arrays)
         (unfinished / WEIGHTS_FILE).write_bytes(packed)
         weights = {"file": WEIGHTS_FILE, "bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
-        header = dict(zip(HEADER_KEYS, (FORMAT, VERSION, __version__, weights), strict=True))
-        (unfinished / MODEL_FILE).write_bytes(_rendered(header | dict(document)))
+        values = (MODEL_FORMAT, VERSION, __version__, weights, _NO_DIGEST.decode())
+        header = dict(zip(HEADER_KEYS, values, strict=True))
+        (unfinished / MODEL_FILE).write_bytes(_signed(_rendered(header | dict(document))))
 
 
 def _packed(arrays: Arrays) -> bytes:
@@ -92,6 +104,16 @@ def _rendered(document: Mapping[str, Any]) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def _signed(raw: bytes) -> bytes:
+    """With the digest of the whole file, in which its own place is filled with zeros."""
+    return raw.replace(_NO_DIGEST, hashlib.sha256(raw).hexdigest().encode(), 1)
+
+
+def _is_unchanged(raw: bytes, digest: re.Match[bytes]) -> bool:
+    before, after = raw[: digest.start(1)], raw[digest.end(1) :]
+    return hashlib.sha256(b"".join((before, _NO_DIGEST, after))).hexdigest().encode() == digest[1]
+
+
 def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
     """Read a model folder.
 
@@ -117,30 +139,99 @@ def read_model(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
     (['fox'], [[1.0, 1.0]])
     """
     path = Path(folder)
+    for _ in range(_ATTEMPTS):
+        before = _identity(path)
+        try:
+            return _read(path, folder)
+        except ModelFolderError:
+            # Its files may be those of two models where another process has replaced it in between.
+            if _identity(path) == before:
+                raise
+    return _read(path, folder)
+
+
+def _identity(path: Path) -> tuple[int, ...] | None:
     try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def _read(
+    path: Path, folder: str | os.PathLike[str]
+) -> tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]:
+    try:
+        recover(Path(os.path.realpath(path)))
         is_folder = stat.S_ISDIR(path.stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        raise ModelFolderError(f"{path}: there is no such model folder.") from None
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        shown = str(path).replace("\0", "\\0")
+        raise ModelFolderError(f"{shown}: there is no such model folder.") from None
     except OSError as error:
         raise _unreadable(path, error) from None
     if not is_folder:
         raise ModelFolderError(f"{path} is a file: name the model folder, which holds {MODEL_FILE}.")
     raw = _bytes(path / MODEL_FILE, f"{path}/ is not a himecat model: there is no {MODEL_FILE} in it.")
+    # Before anything of it is believed, its version among them.
+    found = _DIGEST.search(raw)
+    is_whole = found is None or _is_unchanged(raw, found)
     try:
-        document = json.loads(raw.decode("utf-8"))
+        document = json.loads(
+            raw.decode("utf-8"),
+            parse_float=_finite,
+            parse_constant=_finite,
+            object_pairs_hook=_without_doubles,
+        )
     except (RecursionError, ValueError) as error:
         raise damaged(path, MODEL_FILE, _what_is_broken(raw, error)) from None
+    if not is_whole:
+        raise damaged(path, MODEL_FILE, _CHANGED)
     _check_header(document, folder)
+    if found is None and ("digest" in document or document["version"] >= DIGEST_SINCE):
+        raise damaged(path, MODEL_FILE, "its digest is missing")
     return document, _arrays(path, document["weights"])
 
 
-def _bytes(file: Path, missing: str) -> bytes:
+class _NotOurs(ValueError):
+    """JSON that himecat never writes."""
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if not np.isfinite(number):
+        raise _NotOurs(f"it holds the number {written[:20]}, which is not finite")
+    return number
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _NotOurs("a key is there twice")
+    return found
+
+
+def _bytes(file: Path, missing: str, expected: int | None = None) -> bytes:
+    """A file's bytes; where its size is not the expected one, none of them are read."""
     try:
-        return file.read_bytes()
+        with open(file, "rb", opener=_without_waiting) as stream:
+            size = os.fstat(stream.fileno())
+            if not stat.S_ISREG(size.st_mode):
+                raise ModelFolderError(f"{file} cannot be read (it is not a file).")
+            if expected is not None and size.st_size < expected:
+                found = f"cut short, {size.st_size:,} of {expected:,} bytes"
+                raise damaged(file.parent, file.name, found)
+            if expected is not None and size.st_size > expected:
+                raise damaged(file.parent, file.name, _CHANGED)
+            return stream.read()
     except FileNotFoundError:
         raise ModelFolderError(missing) from None
     except OSError as error:
         raise _unreadable(file, error) from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open, and do not wait for somebody to write where a pipe has a file's name."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _unreadable(path: Path, error: OSError) -> ModelFolderError:
@@ -152,6 +243,8 @@ def _what_is_broken(raw: bytes, error: RecursionError | ValueError) -> str:
         return f"cut short after {len(raw):,} bytes"
     if isinstance(error, UnicodeDecodeError):
         return f"invalid UTF-8 at byte {error.start + 1}"
+    if isinstance(error, _NotOurs):
+        return str(error)
     if isinstance(error, json.JSONDecodeError):
         return f"broken JSON at line {error.lineno}, column {error.colno}"
     return "this JSON cannot be read"
@@ -160,18 +253,18 @@ def _what_is_broken(raw: bytes, error: RecursionError | ValueError) -> str:
 def _check_header(document: object, folder: str | os.PathLike[str]) -> None:
     """Refuse what belongs to something else, to a newer himecat, or lacks keys."""
     shown = os.path.join(os.fspath(folder), "")
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
         raise ModelFolderError(f"{shown} is not a himecat model: its {MODEL_FILE} is of another kind.")
     require_keys(document, ["version"], folder)
     version = document["version"]
     if type(version) is not int or version < 1:
-        raise damaged(folder, MODEL_FILE, f"the format version is {version!r}")
+        raise damaged(folder, MODEL_FILE, f"the format version is {reprlib.repr(version)}")
     if version > VERSION:
         raise ModelFolderError(
-            f"{shown} was written by a newer himecat (format {version}); this one reads up to {VERSION}: "
+            f"{shown} was written by a newer himecat (format {reprlib.repr(version)}); this one reads up to {VERSION}: "
             "pip install -U himecat."
         )
-    require_keys(document, HEADER_KEYS, folder)
+    require_keys(document, HEADER_KEYS[:-1], folder)
     weights = document["weights"]
     sound = (
         isinstance(weights, dict)
@@ -190,11 +283,10 @@ def _arrays(path: Path, weights: dict[str, Any]) -> dict[str, np.ndarray[Any, An
     raw = _bytes(
         path / WEIGHTS_FILE,
         f"{path}/ is not complete: there is no {WEIGHTS_FILE} in it; copy the whole folder again.",
+        weights["bytes"],
     )
-    if len(raw) < weights["bytes"]:
-        raise damaged(path, WEIGHTS_FILE, f"cut short, {len(raw):,} of {weights['bytes']:,} bytes")
-    if len(raw) != weights["bytes"] or hashlib.sha256(raw).hexdigest() != weights["sha256"]:
-        raise damaged(path, WEIGHTS_FILE, "changed since it was written")
+    if hashlib.sha256(raw).hexdigest() != weights["sha256"]:
+        raise damaged(path, WEIGHTS_FILE, _CHANGED)
     try:
         arrays = load(raw)
     except (SafetensorError, KeyError, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,18 @@ import numpy.typing as npt
 
 from himecat.classifier.protocol import Classifier, Fitted, Round
 from himecat.errors import HimecatError, ModelFolderError, UsageError
+from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.methods import METHODS, Method
 from himecat.model_folder.files import damaged, read_model, require_keys, write_model
 from himecat.model_folder.legacy import upgrade
 from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE
+from himecat.views.base import BUILT_IN
 from himecat.views.space import JointSpace
 
 _KEYS = ("parameters", "method", "tokenizer", "classifier", "history", "taxonomy", "metadata", "vocabulary")
 _CLASSIFIER = "classifier/"
+_VIEWS = "classifier/views/"
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,14 @@ class SavedModel:
         The method with its hyperparameters.
     fitted : Fitted
         What the fit gave; loaded, its space has no documents.
+    problems : Problems
+        Notes about the folder that it was loaded from.
     """
 
     arguments: Mapping[str, Any]
     method: Method
     fitted: Fitted
+    problems: Problems = field(default_factory=Problems)
 
 
 def save(model: SavedModel, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -81,10 +87,20 @@ def _plain(value: Any) -> Any:
 def load(folder: str | os.PathLike[str], arguments: Collection[str]) -> SavedModel:
     """Read a model folder of any format; `arguments` are those that the constructor has."""
     document, arrays = read_model(folder)
+    problems = Problems()
+    if "digest" not in document:
+        problems.note(
+            os.path.join(os.fspath(folder), MODEL_FILE),
+            f"it is of format {document['version']}, in which changes of this file cannot be noticed: save the model "
+            "again to add the digest by which they are.",
+        )
+    for name, array in arrays.items():
+        if _holds_numbers(name) and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise damaged(folder, WEIGHTS_FILE, f"the array {name!r} holds numbers that are not finite")
     try:
         document, arrays = upgrade(document, arrays, folder)
         require_keys(document, _KEYS, folder)
-        return _rebuild(document, arrays, arguments)
+        return _rebuild(document, arrays, arguments, problems)
     except _MissingPart as error:
         shown = os.path.join(os.fspath(folder), "")
         raise ModelFolderError(f"{shown} cannot be used: {error}") from None
@@ -98,12 +114,20 @@ def load(folder: str | os.PathLike[str], arguments: Collection[str]) -> SavedMod
         raise damaged(folder, MODEL_FILE, f"it does not fit {WEIGHTS_FILE}: {found}") from error
 
 
+def _holds_numbers(name: str) -> bool:
+    """Whether all numbers of an array must be finite; views of one's own keep what they like."""
+    return not name.startswith(_VIEWS) or name.removeprefix(_VIEWS).split("/")[0] in BUILT_IN
+
+
 class _MissingPart(Exception):
     """This version, or this program, does not have a part that the model is made of."""
 
 
 def _rebuild(
-    document: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], arguments: Collection[str]
+    document: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    arguments: Collection[str],
+    problems: Problems,
 ) -> SavedModel:
     given = dict(document["parameters"])
     unknown = given.keys() - {*arguments, "keywords"}
@@ -115,9 +139,8 @@ def _rebuild(
     given["tokenizer"] = tokenizer.name if by_name else tokenizer
     space = JointSpace.from_state(document, arrays, tokenizer)
     history = [Round(done["pairs"], done["objective"], 0.0) for done in document["history"]]
-    return SavedModel(
-        given, method, Fitted(space, _classifier(document["classifier"], space, arrays), history)
-    )
+    fitted = Fitted(space, _classifier(document["classifier"], space, arrays), history)
+    return SavedModel(given, method, fitted, problems)
 
 
 def _tokenizer(kept: Mapping[str, Any]) -> Tokenizer:

@@ -20,6 +20,7 @@ from himecat.paper.sampled_space import count_steps, learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
 from himecat.runtime.progress import Progress
+from himecat.runtime.threads import one_blas_thread
 from himecat.views.base import View
 from himecat.views.space import JointSpace
 
@@ -52,6 +53,7 @@ def check_paper(method: Paper, *, keywords: bool, encoder: bool, views: bool = F
             )
 
 
+@one_blas_thread()
 def fit_paper(
     material: Material,
     method: Paper,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
-import secrets
+import re
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from himecat.errors import HimecatError, OutputError
+from himecat.runtime.exchange import exchange
+from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover, swap_by_renames
 
 MODEL_FILE = "model.json"
 """The file that tells a model folder from any other folder."""
@@ -19,6 +23,13 @@ MODEL_FILE = "model.json"
 WEIGHTS_FILE = "weights.safetensors"
 """The other file of a model folder."""
 
+MODEL_FORMAT = "himecat-model"
+"""What stands first in our `model.json`, as its `format`: other programs have files of that name, too."""
+
+_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + MODEL_FORMAT.encode() + rb'"\s*,')
+_HEAD_BYTES = 256
+# Writers of one target that are in each other's way try again.
+_ATTEMPTS = 20
 _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 
 
@@ -117,7 +128,7 @@ def atomic_folder(
     ['model.json']
     """
     check_target(folder, overwrite, what)
-    with replaced_folder(folder, what) as temporary:
+    with _folder_in_place(folder, what, replace=overwrite) as temporary:
         yield temporary
         # The work in between may have taken hours.
         check_target(folder, overwrite, what)
@@ -126,16 +137,29 @@ def atomic_folder(
 @contextmanager
 def replaced_folder(folder: str | os.PathLike[str], what: str) -> Iterator[Path]:
     """An empty folder as that of `atomic_folder`, which takes the place of whatever is there."""
-    with _as_output_error(what, _with_slash(folder)):
+    with _folder_in_place(folder, what, replace=True) as temporary:
+        yield temporary
+
+
+@contextmanager
+def _folder_in_place(folder: str | os.PathLike[str], what: str, *, replace: bool) -> Iterator[Path]:
+    shown = _with_slash(folder)
+    with _as_output_error(what, shown):
         target = _resolve_link(Path(folder))
-        temporary = _temporary_name(target)
+        recover(target)
+        clean_leftovers(target.parent)
+        temporary, lock = new_folder(target)
         try:
-            temporary.mkdir()
             yield temporary
             _sync_tree(temporary)
-            _replace_folder(temporary, target)
+            if not _move_in(temporary, target, replace=replace):
+                raise _exists_already(shown)
+            _sync_folder(target.parent)
         finally:
+            # What is under the temporary name now is the old folder, or a new one that failed.
             shutil.rmtree(temporary, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
 
 
 def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: str = "The model") -> None:
@@ -162,33 +186,69 @@ def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: 
     shown = _with_slash(folder)
     with _as_output_error(what, shown):
         target = _resolve_link(Path(folder))
+        recover(target)
         if not target.exists():
             if not target.parent.is_dir():
                 raise OSError(f"the folder {target.parent} does not exist")
         elif not target.is_dir():
             raise OutputError(f"{target} is a file, and a folder is to be written: choose another name.")
         elif not overwrite:
-            raise OutputError(f"{shown} exists already: choose another name or pass --overwrite.")
-        elif (target / MODEL_FILE).exists():
-            # The old folder goes as a whole: what somebody put beside the model would go with it.
-            if others := sorted({found.name for found in target.iterdir()} - {MODEL_FILE, WEIGHTS_FILE}):
-                raise OutputError(
-                    f"{shown} is not overwritten, because it holds {others[0]} beside the model: take it out, or "
-                    "choose another name."
-                )
-        elif any(target.iterdir()):
-            raise OutputError(
-                f"{shown} is not overwritten, because it is not a himecat model (it holds no {MODEL_FILE}): "
-                "choose another name."
-            )
+            raise _exists_already(shown)
+        else:
+            _check_replaceable(target, shown)
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise OSError(f"there is no permission to write in the folder {target.parent}")
+
+
+def _check_replaceable(target: Path, shown: str) -> None:
+    """The old folder goes as a whole, and what somebody put beside the model would go with it."""
+    found = {entry.name: entry.is_file(follow_symlinks=False) for entry in os.scandir(target)}
+    if not found:
+        return
+    if not found.get(MODEL_FILE):
+        why = f"it is not a himecat model (it holds no {MODEL_FILE})"
+    elif not is_our_model(target / MODEL_FILE):
+        why = f"it is not a himecat model (its {MODEL_FILE} is of another kind)"
+    elif others := sorted(found.keys() - {MODEL_FILE, WEIGHTS_FILE}):
+        raise OutputError(
+            f"{shown} is not overwritten, because it holds {others[0]} beside the model: take it out, or "
+            "choose another name."
+        )
+    elif not all(found.values()):
+        why = f"its {WEIGHTS_FILE} is not a file"
+    else:
+        return
+    raise OutputError(f"{shown} is not overwritten, because {why}: choose another name.")
+
+
+def is_our_model(file: Path) -> bool:
+    """Whether a `model.json` begins as ours do; what comes after may be damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "model.json"
+    ...     _ = file.write_text('{"format": "layers-model", "weights": []}')
+    ...     is_our_model(file)
+    False
+    """
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as stream:
+        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return regular and _HEAD.match(stream.read(_HEAD_BYTES)) is not None
+
+
+def _exists_already(shown: str) -> OutputError:
+    return OutputError(
+        f"{shown} exists already: choose another name or pass --overwrite (in Python overwrite=True)."
+    )
 
 
 class _Target(io.FileIO):
     """A file whose writes raise OutputError, wherever in the caller's code the disk is full."""
 
-    def __init__(self, path: str | Path, mode: str, to_error: Callable[[OSError], OutputError]) -> None:
+    def __init__(self, path: str | int, mode: str, to_error: Callable[[OSError], OutputError]) -> None:
         super().__init__(path, mode)
         self._to_error = to_error
 
@@ -204,12 +264,17 @@ def _atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.Buffer
     shown = os.fspath(path)
     raw: _Target | None = None
     temporary: Path | None = None
+    lock: int | None = None
     try:
         with _as_output_error(what, shown):
             target = _file_target(Path(path))
-            temporary = None if _is_stream(shown) else _temporary_name(target)
-            place, mode = (temporary, "xb") if temporary else (shown, "ab")
-            raw = _Target(place, mode, lambda error: _output_error(what, shown, error))
+            place: str | int = shown
+            if not _is_stream(shown):
+                clean_leftovers(target.parent)
+                temporary, opened = new_file(target)
+                # The lock is to outlast the stream; where there is none, an open file could not be renamed.
+                place, lock = opened, os.dup(opened) if os.name == "posix" else None
+            raw = _Target(place, "wb" if temporary else "ab", lambda error: _output_error(what, shown, error))
         stream = io.BufferedWriter(raw)
         yield stream
         with _as_output_error(what, shown):
@@ -226,8 +291,10 @@ def _atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.Buffer
         with suppress(OSError):
             if raw:
                 raw.close()
-        if temporary:
-            temporary.unlink(missing_ok=True)
+            if temporary:
+                temporary.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
 
 
 @contextmanager
@@ -241,6 +308,7 @@ def _as_output_error(what: str, shown: str) -> Iterator[None]:
 
 
 def _output_error(what: str, shown: str, error: OSError) -> OutputError:
+    shown = shown.replace("\0", "\\0")
     return OutputError(f"{what} cannot be written to {shown}: {error.strerror or error}.")
 
 
@@ -250,8 +318,12 @@ def _with_slash(folder: str | os.PathLike[str]) -> str:
 
 def _resolve_link(path: Path) -> Path:
     """The place a link leads to, so that the link stays; raises where a path cannot exist at all."""
-    with suppress(FileNotFoundError):
+    try:
         path.lstat()
+    except FileNotFoundError:
+        pass
+    except ValueError:
+        raise OSError("no file can have such a name") from None
     # `.` and `..` have no parent before they are resolved.
     return Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
 
@@ -269,10 +341,6 @@ def _is_stream(path: str | Path) -> bool:
     """Whether a path leads to a pipe, a device or an open file, which a rename would cut off."""
     is_open = os.path.abspath(path).startswith(_OPEN_FILES)
     return os.path.exists(path) and (is_open or not os.path.isfile(path))
-
-
-def _temporary_name(target: Path) -> Path:
-    return target.parent / f".himecat-{secrets.token_hex(4)}.part"
 
 
 def _sync_tree(folder: Path) -> None:
@@ -295,16 +363,22 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _replace_folder(temporary: Path, target: Path) -> None:
-    aside = _temporary_name(target)
-    try:
-        if target.exists():
-            os.rename(target, aside)
-        os.rename(temporary, target)
-        _sync_folder(target.parent)
-    finally:
-        if aside.exists():
-            if not target.exists():
-                os.rename(aside, target)
-            else:
-                shutil.rmtree(aside, ignore_errors=True)
+def _move_in(temporary: Path, target: Path, *, replace: bool) -> bool:
+    """Give a finished folder its name; whoever had it is under the temporary name then. False where it is taken."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            if not (replace and os.path.lexists(target)):
+                os.rename(temporary, target)
+            elif not stat.S_ISDIR(os.lstat(target).st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+            elif not exchange(temporary, target):
+                swap_by_renames(temporary, target)
+            return True
+        except OSError as error:
+            taken = error.errno in (errno.ENOTEMPTY, errno.EEXIST)
+            if taken and not replace:
+                return False
+            # Another writer has put its folder there, or taken the old one away, in the meantime.
+            if attempt == _ATTEMPTS - 1 or not (taken or error.errno == errno.ENOENT):
+                raise
+    return False

@@ -66,25 +66,55 @@ _limits: Any = None
 def one_blas_thread() -> Iterator[None]:
     """Limit matrix products to one thread while any caller is inside, so that sums are always in the same order.
 
+    It works in every thread, and for several threads that come and go in any order.
+
     Examples
     --------
     >>> with one_blas_thread():
     ...     pass
     """
     global _limit_users, _limits
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
 
+    own = _one_openmp_thread()
     with _limit_lock:
         _limit_users += 1
         if _limit_users == 1:
-            _limits = threadpool_limits(limits=1)
+            with _in_control():
+                _limits = ThreadpoolController().select(user_api="blas").limit(limits=1)
     try:
         yield
     finally:
+        own.restore_original_limits()
         with _limit_lock:
             _limit_users -= 1
             if _limit_users == 0:
-                _limits.restore_original_limits()
+                with _in_control():
+                    _limits.restore_original_limits()
+
+
+@contextmanager
+def _in_control() -> Iterator[None]:
+    """Let this thread change OpenBLAS, and any other one after it.
+
+    Since version 3.8 threadpoolctl obeys one thread only, and ignores the others without a word: whichever came
+    first would keep the products of all others on several threads.
+    """
+    from threadpoolctl import OpenBLASController
+
+    release = getattr(OpenBLASController, "clear_controlling_thread", lambda **_: None)
+    release(force=True)
+    try:
+        yield
+    finally:
+        release(force=True)
+
+
+def _one_openmp_thread() -> Any:
+    """Limit what is parallel by OpenMP, where each thread has a limit of its own."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="openmp").limit(limits=1)
 
 
 def run_serial(jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
@@ -124,7 +154,7 @@ def run_parallel(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Res
 
     with (
         one_blas_thread(),
-        ThreadPoolExecutor(max_workers=max(1, threads), initializer=_one_torch_thread) as pool,
+        ThreadPoolExecutor(max_workers=max(1, threads), initializer=_one_thread_each) as pool,
     ):
         futures = [pool.submit(guarded, job) for job in jobs]
         try:
@@ -141,7 +171,8 @@ def run_parallel(jobs: Sequence[Callable[[], Result]], threads: int) -> list[Res
     return [future.result() for future in futures]
 
 
-def _one_torch_thread() -> None:
+def _one_thread_each() -> None:
+    _one_openmp_thread()
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)
