@@ -165,3 +165,29 @@ def test_every_command_that_writes_is_guarded() -> None:
     assert {command for command, _ in written} == {
         "demo", "check", "fit", "predict", "explain", "synthesize", "evaluate", "score", "compare", "ablate", "sweep",
     }  # fmt: skip
+
+
+def test_what_a_model_folder_names_elsewhere_is_said(himecat: Himecat, place: Path) -> None:
+    from himecat import HiMeCat
+
+    (place / "encoder").mkdir()
+    (place / "encoder" / "config.json").write_text("{}")
+    model = HiMeCat.load("model")
+    model.encoder = place / "encoder"
+    model.save("other")
+    ended = himecat("explain", "other", "missed-bins")
+    assert ended.code == 0
+    assert (
+        ended.err
+        == f"note: other/: its encoder is the folder {place / 'encoder'}, which is not part of it.\n"
+    )
+
+
+def test_leftovers_of_a_run_that_was_killed_are_told(himecat: Himecat, place: Path) -> None:
+    (place / ".himecat-0123abcd.part").write_text("half a line")
+    ended = himecat("predict", "model", "docs.jsonl", "-o", "out.jsonl")
+    assert ended.code == 0
+    assert ended.err.startswith(
+        "note: removed what an earlier run that was killed left in .: .himecat-0123abcd.part.\n"
+    )
+    assert not (place / ".himecat-0123abcd.part").exists()

@@ -273,11 +273,9 @@ class HiMeCat(Predictor):
             **found.arguments,
         )
         encoder = found.arguments.get("encoder")
-        if encoder is not None and os.path.isabs(encoder):
-            found.problems.note(
-                os.path.join(os.fspath(folder), ""),
-                f"the encoder of this model is the folder {encoder}, outside of it.",
-            )
+        if isinstance(encoder, str) and os.path.isabs(encoder):
+            place = os.path.join(os.fspath(folder), "")
+            found.problems.note(place, f"its encoder is the folder {encoder}, which is not part of it.")
         model._set_fitted(found.method, fitted, model.keywords, found.problems)
         return model
 

@@ -34,8 +34,9 @@ _PROTOCOL = "himecat.compare.protocol.measure"
 # What shows or stores results and changes none; and what lists all systems, though a result depends on one.
 _NO_PART = (
     "himecat.cli", "himecat.compare.figures", "himecat.compare.systems.registry", "himecat.errors",
-    "himecat.evaluation.report", "himecat.model_folder", "himecat.runtime.files", "himecat.runtime.progress",
-    "himecat.sample",
+    "himecat.evaluation.report",
+    "himecat.model_folder", "himecat.runtime.bounds", "himecat.runtime.exchange", "himecat.runtime.files",
+    "himecat.runtime.leftovers", "himecat.runtime.progress", "himecat.runtime.terminal", "himecat.sample",
 )  # fmt: skip
 _PACKAGE = Path(himecat.__file__).parent
 
