@@ -110,6 +110,6 @@ def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: f
         rank = np.where(found >= min_confidence, np.asarray(taxonomy.depths) + found / 2, -1.0)
         rank[:, 0] = 0.0
         ends[below] = rank.argmax(axis=1)
-    path = taxonomy.lineage_matrix[ends]
+    path = taxonomy.lineage_rows(ends)
     confidence = np.where(path > 0, nodes_at[np.arange(n_documents)[:, None], path], np.nan)
     return Assignments(taxonomy, ends, confidence.astype(np.float32))
