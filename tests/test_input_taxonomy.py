@@ -185,20 +185,20 @@ def test_messages_stay_short_however_long_names_are() -> None:
 
 def test_very_many_unknown_labels_take_seconds() -> None:
     tree = Taxonomy.from_paths([(f"group {i % 70}", f"category number {i}") for i in range(5000)])
-    started = time.perf_counter()
+    started = time.process_time()
     for i in range(300):
         with pytest.raises(DataError, match="did you mean 'category number"):
             tree.find(f"categry number {i}x")
         assert tree.names[tree.find(f"group {i % 70}/category number {i}")] == f"category number {i}"
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_deep_chain_and_very_many_leaves_take_no_time() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     chain = Taxonomy.from_paths([("a",) * 2000, ("b",)])
     assert len(chain.lineages[2001]) == 2000
     assert sum(len(chain.leaves_under(node)) for node in chain) == 2003
     wide = Taxonomy.from_paths([(f"g{i // 100}", f"l{i}") for i in range(100_000)])
     assert sum(len(wide.leaves_under(node)) for node in wide.children[0]) == 100_000
     assert all(wide.walk([f"g{i // 100}", f"l{i}"]) for i in range(0, 100_000, 10))
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

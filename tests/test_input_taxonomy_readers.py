@@ -359,17 +359,17 @@ class TestBounds:
         chain = written(tmp_path, "t.txt", "".join(f"n{i} n{i + 1}\n" for i in range(100_000)) + "n5 m\n")
         circle = written(tmp_path, "c.txt", "".join(f"n{i} n{(i + 1) % 90_000}\n" for i in range(90_000)))
         deep = "/".join("a" * 50_000)
-        started = time.perf_counter()
+        started = time.process_time()
         assert "the tree has 100,000 levels" in said_about(chain)
         assert "n0 -> n1 -> n2 -> n3 -> n4 -> ... -> n89998 -> n89999 -> n0" in said_about(circle)
         with pytest.raises(DataError, match="has 50,000 levels"):
             infer_taxonomy([deep, "b"])
         with pytest.raises(DataError, match="has 50,000 levels"):
             Taxonomy.from_paths([("a", "a"), ("b",)]).find(deep)
-        assert time.perf_counter() - started < 3
+        assert time.process_time() - started < 5
 
     def test_a_chain_of_2000_is_drawn_in_a_second(self) -> None:
         tree = Taxonomy.from_paths([("n" * 900,) * 2000, ("b",)])
-        started = time.perf_counter()
+        started = time.process_time()
         assert len(render_tree(tree)) < 10_000
-        assert time.perf_counter() - started < 1
+        assert time.process_time() - started < 1

@@ -83,9 +83,11 @@ def _stratified(
     """Folds of the labelled documents, stratified by leaf; a leaf's only document is in none."""
     leaves = taxonomy.leaf_position[supervision.nodes]
     fold_of = np.full(len(supervision), -1, dtype=np.int64)
-    for leaf in range(taxonomy.n_leaves):
-        own = rng.permutation(np.flatnonzero(leaves == leaf))
-        if len(own) > 1:
+    order = np.argsort(leaves, kind="stable")
+    # Leaves without documents are never looked at: there may be very many.
+    for documents in np.split(order, np.flatnonzero(np.diff(leaves[order])) + 1):
+        if len(documents) > 1 and leaves[documents[0]] >= 0:
+            own = rng.permutation(documents)
             fold_of[own] = (np.arange(len(own)) + rng.integers(count)) % count
     folds = [np.flatnonzero(fold_of == fold) for fold in range(count)]
     return [fold for fold in folds if len(fold)]

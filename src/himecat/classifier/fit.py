@@ -91,8 +91,9 @@ class DefaultClassifier:
         for view in self.own_views:
             if view.name in self.views.centres:
                 leaves = unit(self.scorer.directions[:, self.views.part(view.name)])
-                labels = unit(self.taxonomy.leaf_membership.astype(np.float32) @ leaves)
-                direction = contrast(self.taxonomy, labels, node)
+                family = self.taxonomy.children[self.taxonomy.parents[node]]
+                labels = unit(self.taxonomy.sums_under(leaves, family))
+                direction = contrast(labels, family.index(node))
                 found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
         return found
 
@@ -266,7 +267,7 @@ def _spectral_space(
         values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
     return JointSpace(
         taxonomy=taxonomy,
-        labels=unit(taxonomy.leaf_membership.astype(np.float32) @ leaves),
+        labels=unit(taxonomy.sums_under(leaves, list(taxonomy))),
         words=views["words"].vectors,
         documents=unit(vectors.smoothed[:, part]),
         metadata=values,
