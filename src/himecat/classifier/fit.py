@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
 from himecat.classifier.cross_validation import Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
@@ -69,11 +70,12 @@ class DefaultClassifier:
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
-        starts = range(0, len(corpus), _BATCH)
+        size = rows_at_once(len(self.taxonomy), _BATCH)
+        starts = range(0, len(corpus), size)
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                vectors = self.views.see(corpus.between(start, start + _BATCH), n_batches=len(starts))
+                vectors = self.views.see(corpus.between(start, start + size), n_batches=len(starts))
                 return self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
 
             return job
