@@ -151,7 +151,11 @@ def test_sums_children_and_meetings_are_those_of_the_lineages(paths: list[tuple[
 def test_a_label_means_what_its_names_have_in_common(paths: list[tuple[str, ...]], names: list[str]) -> None:
     """The plainest way to say it: every node whose lineage passes all the names, without those below another."""
     tree = Taxonomy.from_paths(paths)
-    if len(names) < 2 or tree.walk(names) is not None or not all(name in tree.nodes_by_name for name in names):
+    if (
+        len(names) < 2
+        or tree.walk(names) is not None
+        or not all(name in tree.nodes_by_name for name in names)
+    ):
         return
     ending = [n for n in tree.nodes_by_name[names[-1]] if tree.path(n)[-len(names) :] == tuple(names)]
     complete = {n for n in tree if n and set(names) <= set(tree.path(n))}
@@ -174,8 +178,17 @@ def test_names_with_slashes_are_found_by_their_whole_title() -> None:
 
 def test_messages_stay_short_however_long_names_are() -> None:
     long = [f"{letter * 990}{number}" for letter in "abc" for number in range(60)]
-    tree = Taxonomy.from_paths([(name, *long[:150], "end") for name in long[150:]] + [(name,) for name in long])
-    for label in ("end", [long[3], "end"], [long[170], long[160]], "a" * 999, [*long[:100], "nothing"], "end/end"):
+    tree = Taxonomy.from_paths(
+        [(name, *long[:150], "end") for name in long[150:]] + [(name,) for name in long]
+    )
+    for label in (
+        "end",
+        [long[3], "end"],
+        [long[170], long[160]],
+        "a" * 999,
+        [*long[:100], "nothing"],
+        "end/end",
+    ):
         with pytest.raises(DataError) as caught:
             tree.find(label)
         assert len(str(caught.value)) < 2000

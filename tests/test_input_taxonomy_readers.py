@@ -325,7 +325,9 @@ class TestBounds:
         assert said.endswith(f"t.txt line 201: the tree has 201 levels down from 'n0'; {raised}")
         label = "/".join(map(str, range(201)))
         for source in ([label, "b"], [label.split("/"), "b"]):
-            with pytest.raises(DataError, match=r"documents: the label '0/1/.* has 201 levels; the bound is 200"):
+            with pytest.raises(
+                DataError, match=r"documents: the label '0/1/.* has 201 levels; the bound is 200"
+            ):
                 infer_taxonomy(source)
         monkeypatch.setenv(VARIABLE, "depth=201")
         assert read_taxonomy(nested).depth == read_taxonomy(tmp_path / "t.txt").depth == 201

@@ -183,10 +183,13 @@ def fit_mixture(
 
 def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, sibling_mass: float) -> FloatArray:
     """The mean anchor of each leaf; a leaf without any gets that of its nearest relatives."""
-    sums, mass = anchors.sums, anchors.mass
+    sums: npt.NDArray[np.floating] = anchors.sums
+    mass: npt.NDArray[np.floating] = anchors.mass
     if sibling_mass > 0:
         parents, of_leaf = np.unique(taxonomy.parent_array[list(taxonomy.leaves)], return_inverse=True)
-        below, below_mass = (taxonomy.sums_under(known, parents.tolist()) for known in (sums, mass))
+        below, below_mass = (
+            taxonomy.sums_under(known, parents.tolist()) for known in (anchors.sums, anchors.mass)
+        )
         # All leaves lie below the root, so there is nothing to pool there.
         below[parents == 0], below_mass[parents == 0] = 0.0, 0.0
         pooled = (below / np.maximum(below_mass, 1.0)[:, None])[of_leaf]

@@ -110,7 +110,9 @@ def find_node(tree: Nodes, label: object) -> int:
 def _resolve_slashed(tree: Nodes, text: str) -> int:
     # Names may contain a slash themselves ("TCP/IP"), so a whole title is compared before it is taken apart.
     root = f"{tree.names[0]}/"
-    titled = {*_titled(tree, text), *(_titled(tree, text[len(root) :]) if text.startswith(root) else ())}
+    titled = set(_titled(tree, text))
+    if text.startswith(root):
+        titled.update(_titled(tree, text.removeprefix(root)))
     if len(titled) == 1:
         return titled.pop()
     parts = path_parts([text])
@@ -126,7 +128,8 @@ def _resolve_slashed(tree: Nodes, text: str) -> int:
 
 def _titled(tree: Nodes, text: str) -> list[int]:
     """The nodes with this title, found from the root down: no other title is looked at."""
-    found, stack = [], [(0, 0)]
+    found: list[int] = []
+    stack = [(0, 0)]
     while stack:
         node, start = stack.pop()
         end = start - 1

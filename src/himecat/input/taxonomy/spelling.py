@@ -38,7 +38,7 @@ class Spelling:
     def close_to(self, name: str, most: int = 3) -> list[str]:
         """The names most like this one, the best first; none that is less than 60 percent the same."""
         name = name[:_LONGEST]
-        likely: Sequence[int] = range(len(self._names))
+        likely = np.arange(len(self._names))
         if len(self._names) > _FEW:
             shared = np.minimum(self._counts, _counted([name]))
             # No two texts have more in common than their letters: difflib's own measure is at most this.
@@ -50,7 +50,7 @@ class Spelling:
                 )
                 likely = likely[np.argsort(-order, kind="stable")[:_COMPARED]]
         beginnings: dict[str, str] = {}
-        for position in likely:
+        for position in likely.tolist():
             beginnings.setdefault(self._names[position][:_LONGEST], self._names[position])
         close = difflib.get_close_matches(name, beginnings, n=most, cutoff=_CUTOFF)
         return [beginnings[one] for one in close]
