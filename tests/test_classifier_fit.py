@@ -225,7 +225,7 @@ def test_held_out_documents_are_scored_without_their_labels(
         priors.append(real_shrink(*estimates))
         return priors[-1]
 
-    monkeypatch.setattr(cross_validation, "_MAX_UNLABELLED", most)
+    monkeypatch.setattr(cross_validation, "MAX_UNLABELLED", most)
     for module in (fit_module, cross_validation):
         monkeypatch.setattr(module, "fit_scorer", fit_scorer)
     monkeypatch.setattr(DocumentVectors, "take", take)
@@ -304,7 +304,7 @@ def test_a_few_other_documents_are_enough_to_hold_out_among(
     letters: tuple[Corpus, Supervision], model: DefaultClassifier, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     corpus, labelled = letters
-    monkeypatch.setattr(cross_validation, "_MAX_UNLABELLED", most)
+    monkeypatch.setattr(cross_validation, "MAX_UNLABELLED", most)
     one, two = (fit(corpus, labelled, threads=threads) for threads in (1, 2))
     found = one.leaf_probabilities(corpus)
     assert two.leaf_probabilities(corpus).tobytes() == found.tobytes()
@@ -321,7 +321,7 @@ def test_when_every_document_has_a_label(monkeypatch: pytest.MonkeyPatch) -> Non
     documents = sample_documents(110)
     corpus = read_corpus(documents, metadata=METADATA, min_count=2)
     labelled = Supervision(np.arange(110), np.array([TREE.find(one["labels"]) for one in documents]))
-    monkeypatch.setattr(cross_validation, "_MAX_UNLABELLED", 3)
+    monkeypatch.setattr(cross_validation, "MAX_UNLABELLED", 3)
     found = fit(corpus, labelled).leaf_probabilities(corpus)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-5)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -119,5 +121,97 @@ def test_the_arrays_of_a_tree_agree_with_each_other(paths: list[tuple[str, ...]]
         under = tree.leaves_under(node)
         assert np.flatnonzero(tree.leaf_membership[node]).tolist() == tree.leaf_position[list(under)].tolist()
         assert tree.is_leaf(node) == (under == (node,))
+        member = [node in tree.lineages[leaf] for leaf in tree.leaves]
+        assert tree.leaf_membership[node].tolist() == member
+        assert tree.leaf_counts[node] == sum(member)
+        ordered = tree.depth_first[tree.first_leaves[node] :][: sum(member)]
+        assert sorted(ordered.tolist()) == np.flatnonzero(member).tolist()
+    rows = tree.lineage_rows(list(tree))
+    assert [tuple(row[row > 0].tolist()) for row in rows] == [tree.lineages[node] for node in tree]
     assert tree.leaves_under(0) == tree.leaves
     assert sorted((*tree.leaves, *tree.inner)) == list(tree)
+
+
+@given(PATHS)
+def test_sums_children_and_meetings_are_those_of_the_lineages(paths: list[tuple[str, ...]]) -> None:
+    tree = Taxonomy.from_paths(paths)
+    rows = np.random.default_rng(0).integers(9, size=(tree.n_leaves, 3)).astype(np.float32)
+    assert (tree.sums_under(rows, list(tree)) == tree.leaf_membership @ rows).all()
+    every = np.array(list(tree))
+    for node in tree:
+        level = tree.depths[node]
+        towards = [tree.lineages[one][level : level + 1] for one in tree]
+        wanted = [one[0] if set(one) & set(tree.children[node]) else 0 for one in towards]
+        assert tree.child_towards(node, every).tolist() == wanted
+        shared = [max({0, *tree.lineages[node]} & {0, *tree.lineages[one]}) for one in tree]
+        assert tree.meeting(np.full(len(tree), node), every).tolist() == shared
+
+
+@given(PATHS, st.lists(NAMES | st.just("ROOT"), min_size=1, max_size=5))
+def test_a_label_means_what_its_names_have_in_common(paths: list[tuple[str, ...]], names: list[str]) -> None:
+    """The plainest way to say it: every node whose lineage passes all the names, without those below another."""
+    tree = Taxonomy.from_paths(paths)
+    if (
+        len(names) < 2
+        or tree.walk(names) is not None
+        or not all(name in tree.nodes_by_name for name in names)
+    ):
+        return
+    ending = [n for n in tree.nodes_by_name[names[-1]] if tree.path(n)[-len(names) :] == tuple(names)]
+    complete = {n for n in tree if n and set(names) <= set(tree.path(n))}
+    meant = ending or [n for n in sorted(complete) if tree.parents[n] not in complete]
+    if len(meant) == 1:
+        assert tree.find(names) == meant[0]
+    else:
+        said = "places in the tree" if meant else "contradicts the tree|different leaves"
+        with pytest.raises(DataError, match=said):
+            tree.find(names)
+
+
+def test_names_with_slashes_are_found_by_their_whole_title() -> None:
+    tree = Taxonomy.from_paths([("a", "b/c", "d"), ("a", "b", "e"), ("x/y", "z"), ("x", "y/z")])
+    assert tree.path(tree.find("a/b/c/d")) == ("a", "b/c", "d")
+    assert tree.path(tree.find("ROOT/a/b/e")) == ("a", "b", "e")
+    with pytest.raises(DataError, match="unknown label 'y'"):
+        tree.find("x/y/z")
+
+
+def test_messages_stay_short_however_long_names_are() -> None:
+    long = [f"{letter * 990}{number}" for letter in "abc" for number in range(60)]
+    tree = Taxonomy.from_paths(
+        [(name, *long[:150], "end") for name in long[150:]] + [(name,) for name in long]
+    )
+    for label in (
+        "end",
+        [long[3], "end"],
+        [long[170], long[160]],
+        "a" * 999,
+        [*long[:100], "nothing"],
+        "end/end",
+    ):
+        with pytest.raises(DataError) as caught:
+            tree.find(label)
+        assert len(str(caught.value)) < 2000
+    with pytest.raises(DataError, match=r"places in the tree: write .* or one of 20 more instead\.$"):
+        tree.find("end")
+
+
+def test_very_many_unknown_labels_take_seconds() -> None:
+    tree = Taxonomy.from_paths([(f"group {i % 70}", f"category number {i}") for i in range(5000)])
+    started = time.process_time()
+    for i in range(300):
+        with pytest.raises(DataError, match="did you mean 'category number"):
+            tree.find(f"categry number {i}x")
+        assert tree.names[tree.find(f"group {i % 70}/category number {i}")] == f"category number {i}"
+    assert time.process_time() - started < 5
+
+
+def test_a_deep_chain_and_very_many_leaves_take_no_time() -> None:
+    started = time.process_time()
+    chain = Taxonomy.from_paths([("a",) * 2000, ("b",)])
+    assert len(chain.lineages[2001]) == 2000
+    assert sum(len(chain.leaves_under(node)) for node in chain) == 2003
+    wide = Taxonomy.from_paths([(f"g{i // 100}", f"l{i}") for i in range(100_000)])
+    assert sum(len(wide.leaves_under(node)) for node in wide.children[0]) == 100_000
+    assert all(wide.walk([f"g{i // 100}", f"l{i}"]) for i in range(0, 100_000, 10))
+    assert time.process_time() - started < 10

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from himecat.input.small_files import parse_names
 from himecat.input.taxonomy import readers as taxonomy_readers
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy, render_tree
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
+from himecat.runtime.bounds import VARIABLE
 
 NAMES = st.sampled_from(["a", "b", "c", "no", "2019", "x y", "ROOT", "~", "e/f", "é", "1.0", "- z"])
 PATHS = st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), min_size=2, max_size=20).filter(
@@ -141,17 +143,20 @@ class TestNested:
         assert titles(read_taxonomy(written(tmp_path, "t.yaml", shared))) == [
             *("b/x", "b/y", "c/x", "c/y", "c/z", "d/x", "d/y"),
         ]
-        monkeypatch.setattr(taxonomy_readers, "MAX_NODES", 1000)
+        monkeypatch.setenv(VARIABLE, "nodes=1000")
         assert "more than 1,000 nodes" in said_about(written(tmp_path, "t.yaml", "a: &a\n  b: *a\n  c:\n"))
 
-    def test_deeply_nested_names_need_no_deep_stack(self) -> None:
+    def test_deeply_nested_names_need_no_deep_stack(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(VARIABLE, "depth=5000")
         nested: dict[str, Any] = {"end": None, "other": None}
         for level in range(3000):
             nested = {f"n{level}": nested}
         tree = read_taxonomy(nested)
         assert tree.depth == 3001
         assert taxonomy_to_nested(tree).keys() == {"n2999"}
-        assert render_tree(tree).count("\n") == 3001
+        rows = render_tree(tree).split("\n")
+        assert len(rows) == 21
+        assert rows[-1].endswith("└── ... and 2,981 more levels")
 
 
 class TestLines:
@@ -190,7 +195,7 @@ class TestLines:
 
     def test_a_dag_that_explodes_is_refused(self, tmp_path: Path) -> None:
         ladder = "".join(f"n{i} n{i + 1} m{i + 1}\nm{i} n{i + 1} m{i + 1}\n" for i in range(40))
-        assert "more than 100,000 nodes" in said_about(written(tmp_path, "t.txt", "ROOT n0 m0\n" + ladder))
+        assert "more than 250,000 nodes" in said_about(written(tmp_path, "t.txt", "ROOT n0 m0\n" + ladder))
 
     @pytest.mark.parametrize(
         ("content", "said"),
@@ -303,3 +308,70 @@ def test_real_trees(shared_data: Any, name: str, leaves: int) -> None:
     tree = read_taxonomy(shared_data(name) / "label_hier.txt")
     assert tree.n_leaves == leaves
     assert tree.depth == 2
+
+
+class TestBounds:
+    """Each is refused with the place and the way to raise it, before the size of the input costs anything."""
+
+    def test_depth(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        nested: dict[str, Any] = {"end": None, "other": None}
+        for level in range(200):
+            nested = {f"n{level}": nested}
+        raised = "the bound is 200 (--bound depth=201 raises it; in Python himecat.set_bounds(depth=201))."
+        assert said_about(nested) == f"the tree: the tree has 201 levels; {raised}"
+        assert said_about({"ROOT": nested}) == f"the tree: the tree has 201 levels; {raised}"
+        chain = "".join(f"n{i} n{i + 1}\n" for i in range(201)) + "n200 other\n"
+        said = said_about(written(tmp_path, "t.txt", chain))
+        assert said.endswith(f"t.txt line 201: the tree has 201 levels down from 'n0'; {raised}")
+        label = "/".join(map(str, range(201)))
+        for source in ([label, "b"], [label.split("/"), "b"]):
+            with pytest.raises(
+                DataError, match=r"documents: the label '0/1/.* has 201 levels; the bound is 200"
+            ):
+                infer_taxonomy(source)
+        monkeypatch.setenv(VARIABLE, "depth=201")
+        assert read_taxonomy(nested).depth == read_taxonomy(tmp_path / "t.txt").depth == 201
+        assert infer_taxonomy([label, "b"]).depth == 201
+
+    def test_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        long = "x" * 1001
+        ending = "has 1,001 characters; the bound is 1,000 (--bound label=1001 raises it; in Python "
+        for source in (
+            {"a": [long, "b"]},
+            written(tmp_path, "t.txt", f"ROOT a\na {long} b\n"),
+            written(tmp_path, "t.json", json.dumps({"a": {long: {"b": None}}})),
+        ):
+            said = said_about(source)
+            assert ending in said
+            assert "below 'a' the name" in said or "t.txt line 2: the name" in said
+            assert len(said) < 500
+        for label in (long, f"a/{long}", ["a", long]):
+            with pytest.raises(DataError, match="documents: the name 'xxx"):
+                infer_taxonomy([label, "b"])
+        monkeypatch.setenv(VARIABLE, "label=1001")
+        assert infer_taxonomy([long, "b"]).n_leaves == 2
+
+    def test_nodes_of_labels(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(VARIABLE, "nodes=10")
+        assert len(infer_taxonomy([f"a/{i}" for i in range(9)])) == 11
+        with pytest.raises(DataError, match=r"more than 10 nodes.*--bound nodes=20 raises it"):
+            infer_taxonomy([f"a/{i}" for i in range(10)])
+
+    def test_what_is_far_too_deep_is_refused_at_once(self, tmp_path: Path) -> None:
+        chain = written(tmp_path, "t.txt", "".join(f"n{i} n{i + 1}\n" for i in range(100_000)) + "n5 m\n")
+        circle = written(tmp_path, "c.txt", "".join(f"n{i} n{(i + 1) % 90_000}\n" for i in range(90_000)))
+        deep = "/".join("a" * 50_000)
+        started = time.process_time()
+        assert "the tree has 100,000 levels" in said_about(chain)
+        assert "n0 -> n1 -> n2 -> n3 -> n4 -> ... -> n89998 -> n89999 -> n0" in said_about(circle)
+        with pytest.raises(DataError, match="has 50,000 levels"):
+            infer_taxonomy([deep, "b"])
+        with pytest.raises(DataError, match="has 50,000 levels"):
+            Taxonomy.from_paths([("a", "a"), ("b",)]).find(deep)
+        assert time.process_time() - started < 5
+
+    def test_a_chain_of_2000_is_drawn_in_a_second(self) -> None:
+        tree = Taxonomy.from_paths([("n" * 900,) * 2000, ("b",)])
+        started = time.process_time()
+        assert len(render_tree(tree)) < 10_000
+        assert time.process_time() - started < 1

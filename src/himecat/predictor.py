@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.assignments import Assignments, assign
+from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
@@ -138,6 +138,8 @@ class Predictor(Estimator):
         """
         self._check_fitted()
         threads = usable_threads(self.threads)
+        # Documents x leaves of a batch are held twice: 128 MB each at most.
+        batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
         batches = self._read_new(X, problems, batch_size)
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
 

@@ -14,6 +14,9 @@ from himecat.input.taxonomy.tree import Taxonomy
 NodeArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
+# Of a matrix of documents x nodes about ten are held at once: a few hundred megabytes.
+_VALUES = 1 << 23
+
 
 @dataclass(frozen=True)
 class Assignments:
@@ -76,6 +79,17 @@ class Assignments:
         return (self.path(row) for row in range(len(self)))
 
 
+def rows_at_once(n_columns: int, most: int = 1 << 20, values: int = _VALUES) -> int:
+    """How many documents are worked on at a time, so that documents x columns are so many values at most.
+
+    Examples
+    --------
+    >>> rows_at_once(1000, most=2048), rows_at_once(100_000, most=2048)
+    (2048, 83)
+    """
+    return max(1, min(most, values // n_columns))
+
+
 def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> FloatArray:
     """Probability of every node: the sum over the leaves below it.
 
@@ -100,6 +114,18 @@ def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: f
     Where the most probable leaf is less probable than `min_confidence`, the document goes to the deepest node
     that is not, the most probable one of several; where no node is, it stays at the root.
     """
+    size = rows_at_once(len(taxonomy))
+    parts = [
+        _assign_some(taxonomy, leaf_probabilities[first : first + size], min_confidence)
+        for first in range(0, max(1, len(leaf_probabilities)), size)
+    ]
+    ends, confidence = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Assignments(taxonomy, ends, confidence)
+
+
+def _assign_some(
+    taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float
+) -> tuple[NodeArray, FloatArray]:
     n_documents = len(leaf_probabilities)
     ends = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
     nodes_at = node_probabilities(taxonomy, leaf_probabilities)
@@ -110,6 +136,6 @@ def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: f
         rank = np.where(found >= min_confidence, np.asarray(taxonomy.depths) + found / 2, -1.0)
         rank[:, 0] = 0.0
         ends[below] = rank.argmax(axis=1)
-    path = taxonomy.lineage_matrix[ends]
+    path = taxonomy.lineage_rows(ends)
     confidence = np.where(path > 0, nodes_at[np.arange(n_documents)[:, None], path], np.nan)
-    return Assignments(taxonomy, ends, confidence.astype(np.float32))
+    return ends, confidence.astype(np.float32)

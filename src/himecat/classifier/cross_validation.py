@@ -23,8 +23,9 @@ Positions = npt.NDArray[np.int64]
 
 # Documents x leaves above which there are three folds instead of five.
 _LARGE = 1_000_000
-# Unlabelled documents that take part in cross-validation, and in the fits with half of the labels.
-_MAX_UNLABELLED = 12_000
+MAX_UNLABELLED = 12_000
+"""Unlabelled documents that take part in cross-validation."""
+# Those that take part in the fits with half of the labels.
 _MAX_UNLABELLED_HALVES = 6_000
 # With fewer labelled documents there is no cross-validation; once this many are held out, no further fold is.
 _FEWEST, _PLENTY = 20, 300
@@ -67,7 +68,7 @@ def plan_folds(
     """
     if not method.calibrate:
         return Plan([], False)
-    count = 3 if min(n_documents, _MAX_UNLABELLED) * taxonomy.n_leaves > _LARGE else 5
+    count = 3 if min(n_documents, MAX_UNLABELLED) * taxonomy.n_leaves > _LARGE else 5
     folds = _stratified(taxonomy, supervision, count, np.random.default_rng(seed))
     if sum(len(fold) for fold in folds) < _FEWEST:
         return Plan([], False)
@@ -83,9 +84,11 @@ def _stratified(
     """Folds of the labelled documents, stratified by leaf; a leaf's only document is in none."""
     leaves = taxonomy.leaf_position[supervision.nodes]
     fold_of = np.full(len(supervision), -1, dtype=np.int64)
-    for leaf in range(taxonomy.n_leaves):
-        own = rng.permutation(np.flatnonzero(leaves == leaf))
-        if len(own) > 1:
+    order = np.argsort(leaves, kind="stable")
+    # Leaves without documents are never looked at: there may be very many.
+    for documents in np.split(order, np.flatnonzero(np.diff(leaves[order])) + 1):
+        if len(documents) > 1 and leaves[documents[0]] >= 0:
+            own = rng.permutation(documents)
             fold_of[own] = (np.arange(len(own)) + rng.integers(count)) % count
     folds = [np.flatnonzero(fold_of == fold) for fold in range(count)]
     return [fold for fold in folds if len(fold)]
@@ -164,7 +167,7 @@ def cross_validate(
         return job
 
     folds = plan.folds
-    sample = _sample(vectors, supervision, _MAX_UNLABELLED, seed)
+    sample = _sample(vectors, supervision, MAX_UNLABELLED, seed)
     jobs: list[Callable[[], FloatArray]] = [fold_job(fold) for fold in folds]
     if plan.estimates_prior:
         small = sample

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
-from himecat.classifier.cross_validation import Plan, cross_validate, plan_folds
+from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
@@ -18,6 +19,7 @@ from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
 from himecat.methods import Default
+from himecat.runtime.memory import refuse_beyond_memory
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
 from himecat.views.base import BUILT_IN, State, View
@@ -31,6 +33,8 @@ from himecat.views.words import WordsView
 # Random streams, one for each step.
 _VIEWS, _CLASSIFIER = 1, 3
 _BATCH = 2048
+# Bytes per document and leaf that a fit holds, and those that each of its threads adds.
+_CELL, _CELL_OF_THREAD = 28, 4
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,12 @@ class DefaultClassifier:
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
-        starts = range(0, len(corpus), _BATCH)
+        size = rows_at_once(len(self.taxonomy), _BATCH)
+        starts = range(0, len(corpus), size)
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
             def job() -> FloatArray:
-                vectors = self.views.see(corpus.between(start, start + _BATCH), n_batches=len(starts))
+                vectors = self.views.see(corpus.between(start, start + size), n_batches=len(starts))
                 return self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
 
             return job
@@ -93,8 +98,9 @@ class DefaultClassifier:
         for view in self.own_views:
             if view.name in self.views.centres:
                 leaves = unit(self.scorer.directions[:, self.views.part(view.name)])
-                labels = unit(self.taxonomy.leaf_membership.astype(np.float32) @ leaves)
-                direction = contrast(self.taxonomy, labels, node)
+                family = self.taxonomy.children[self.taxonomy.parents[node]]
+                labels = unit(self.taxonomy.sums_under(leaves, family))
+                direction = contrast(labels, family.index(node))
                 found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
         return found
 
@@ -157,6 +163,22 @@ def fit_default(
     """
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
+    own_seed = random_stream(seed, _CLASSIFIER)
+    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed)
+    n_features = len(corpus.words) + sum(len(corpus.metadata[kind].vocabulary) for kind in kinds)
+    refuse_beyond_memory(
+        memory_of_fit(
+            len(corpus),
+            len(supervision),
+            taxonomy.n_leaves,
+            dimension=method.dimension + method.topics,
+            n_features=n_features,
+            threads=threads,
+            n_fits=plan.n_fits,
+        ),
+        f"{len(corpus):,} documents x {taxonomy.n_leaves:,} leaves, with {n_features:,} different words and metadata "
+        "values, need",
+    )
     words = WordsView(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
@@ -171,8 +193,6 @@ def fit_default(
         shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())
         stage.advance(1, note=f"metadata weights: {shown}" if shown else None)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
-    own_seed = random_stream(seed, _CLASSIFIER)
-    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed)
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
             taxonomy,
@@ -190,6 +210,39 @@ def fit_default(
         space = _spectral_space(material, classifier, vectors)
     release_memory()
     return Fitted(space, classifier)
+
+
+def memory_of_fit(
+    n_documents: int,
+    n_labelled: int,
+    n_leaves: int,
+    *,
+    dimension: int,
+    n_features: int,
+    threads: int,
+    n_fits: int = 1,
+) -> int:
+    """About how many bytes are held at once beside the documents, as measured.
+
+    Parameters
+    ----------
+    n_fits : int
+        How often the classifier is trained in all, `Plan.n_fits`.
+
+    Examples
+    --------
+    >>> options = {"dimension": 350, "n_features": 4_000, "threads": 2, "n_fits": 2}
+    >>> [round(memory_of_fit(*sizes, **options) / 1e6) for sizes in ((10_000, 4_000, 2_000), (20_000, 10_000, 5_000))]
+    [833, 3882]
+    """
+    # Scores and posteriors: of all documents in the last fit, whose folds are learned on several threads; of a sample
+    # in those of cross-validation, of which each thread has one.
+    at_once = min(threads, n_fits - 1)
+    of_documents = (_CELL + _CELL_OF_THREAD * threads) * n_documents
+    of_samples = (_CELL + _CELL_OF_THREAD) * at_once * min(n_documents, MAX_UNLABELLED + n_labelled)
+    # Directions, weights of the directions and weights of the features.
+    of_leaves = 4 * (dimension * (4 + threads) + n_features * (1 + threads))
+    return n_leaves * (max(of_documents, of_samples) + of_leaves)
 
 
 def random_stream(seed: int, step: int) -> int:
@@ -268,7 +321,7 @@ def _spectral_space(
         values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
     return JointSpace(
         taxonomy=taxonomy,
-        labels=unit(taxonomy.leaf_membership.astype(np.float32) @ leaves),
+        labels=unit(taxonomy.sums_under(leaves, list(taxonomy))),
         words=views["words"].vectors,
         documents=unit(vectors.smoothed[:, part]),
         metadata=values,

@@ -20,6 +20,9 @@ _CALLS = 6
 # Rows that belong to a group with less than this probability do not train its categories.
 _CANDIDATE = 0.01
 
+# Categories that a dense system is solved for at a time: the solver copies what it is given.
+_SOLVED = 8192
+
 Groups = Sequence[npt.NDArray[np.int64]]
 
 
@@ -99,7 +102,11 @@ def _dense_ridge(rows: Any, targets: FloatArray, weights: FloatArray, penalty: f
     mean = (weights @ targets) / float(weights.sum())
     weighted = rows * weights[:, None]
     system = weighted.T @ rows + penalty * np.eye(rows.shape[1], dtype=np.float32)
-    return np.asarray(np.linalg.solve(system, weighted.T @ (targets - mean)), dtype=np.float32)
+    found = np.empty((rows.shape[1], targets.shape[1]), dtype=np.float32)
+    for first in range(0, targets.shape[1], _SOLVED):
+        some = slice(first, first + _SOLVED)
+        found[:, some] = np.linalg.solve(system, weighted.T @ (targets[:, some] - mean[some]))
+    return found
 
 
 def _solved(

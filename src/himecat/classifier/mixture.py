@@ -107,7 +107,7 @@ def gather_anchors(
     allowed = np.zeros((len(rows), taxonomy.n_leaves), dtype=bool)
     place = {row: position for position, row in enumerate(rows.tolist())}
     for row, node in zip(supervision.rows.tolist(), supervision.nodes.tolist(), strict=True):
-        allowed[place[row]] |= taxonomy.leaf_membership[node]
+        allowed[place[row], taxonomy.positions_under(node)] = True
         leaf = int(taxonomy.leaf_position[node])
         # A document without known words says nothing of its leaf.
         if leaf >= 0 and directions[row].any():
@@ -183,22 +183,38 @@ def fit_mixture(
 
 def _anchor_means(taxonomy: Taxonomy, anchors: Anchors, sibling_mass: float) -> FloatArray:
     """The mean anchor of each leaf; a leaf without any gets that of its nearest relatives."""
-    sums, mass = anchors.sums, anchors.mass
+    sums: npt.NDArray[np.floating] = anchors.sums
+    mass: npt.NDArray[np.floating] = anchors.mass
     if sibling_mass > 0:
-        below = taxonomy.leaf_membership[[taxonomy.parents[leaf] for leaf in taxonomy.leaves]].astype(
-            np.float32
+        parents, of_leaf = np.unique(taxonomy.parent_array[list(taxonomy.leaves)], return_inverse=True)
+        below, below_mass = (
+            taxonomy.sums_under(known, parents.tolist()) for known in (anchors.sums, anchors.mass)
         )
         # All leaves lie below the root, so there is nothing to pool there.
-        below[[taxonomy.parents[leaf] == 0 for leaf in taxonomy.leaves]] = 0.0
-        pooled = below @ sums / np.maximum(below @ mass, 1.0)[:, None]
-        shared = sibling_mass * (below @ mass > 0) * (mass > 0)
+        below[parents == 0], below_mass[parents == 0] = 0.0, 0.0
+        pooled = (below / np.maximum(below_mass, 1.0)[:, None])[of_leaf]
+        shared = sibling_mass * (below_mass > 0)[of_leaf] * (mass > 0)
         sums, mass = sums + shared[:, None] * pooled, mass + shared
     means = sums / np.maximum(mass, 1.0)[:, None]
-    for position in np.flatnonzero(anchors.mass == 0).tolist():
-        leaf = taxonomy.leaves[position]
-        for node in (*reversed(taxonomy.lineages[leaf][:-1]), 0):
-            near = taxonomy.leaf_membership[node] & (anchors.mass > 0)
-            if near.any():
-                means[position] = anchors.sums[near].sum(axis=0) / anchors.mass[near].sum()
-                break
+    for node, positions in _left_to_relatives(taxonomy, anchors.mass > 0).items():
+        near = taxonomy.positions_under(node)
+        near = near[anchors.mass[near] > 0]
+        means[positions] = anchors.sums[near].sum(axis=0) / anchors.mass[near].sum()
     return np.asarray(means, dtype=np.float32)
+
+
+def _left_to_relatives(taxonomy: Taxonomy, known: npt.NDArray[np.bool_]) -> dict[int, list[int]]:
+    """The leaves of which nothing is known, by the nearest node above them that a known leaf is below."""
+    above = np.zeros(len(taxonomy), dtype=bool)
+    for leaf in np.array(taxonomy.leaves)[known].tolist():
+        # What is above a node that is marked is marked too.
+        while leaf >= 0 and not above[leaf]:
+            above[leaf] = True
+            leaf = taxonomy.parents[leaf]
+    found: dict[int, list[int]] = {}
+    for position in np.flatnonzero(~known).tolist() if above[0] else ():
+        node = taxonomy.leaves[position]
+        while not above[node]:
+            node = taxonomy.parents[node]
+        found.setdefault(node, []).append(position)
+    return found

@@ -57,7 +57,7 @@ def name_seeds(
     ]
     for node, direction in zip(keywords, views.see_phrases(phrases), strict=True):
         if direction.any():
-            below = taxonomy.leaf_membership[node]
+            below = taxonomy.positions_under(node)
             sums[below] += np.float32(_KEYWORD_MASS) * direction
             mass[below] += _KEYWORD_MASS
     return sums, mass

@@ -47,9 +47,8 @@ def rescale_paths(
     before = np.asarray(leaves, dtype=np.float64)
     if not len(before):
         return before.astype(np.float32)
-    path_of = taxonomy.lineage_matrix[list(taxonomy.leaves)]
     chosen = before.argmax(axis=1)
-    paths = path_of[chosen]
+    paths = taxonomy.lineage_rows(np.array(taxonomy.leaves)[chosen])
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
     above_before, above_after = np.ones(len(before)), np.ones(len(before))
     # Factors of the leaves that leave the most probable path after so many nodes, and at last of its own leaf.
@@ -69,17 +68,29 @@ def rescale_paths(
         shrunk = np.where(rest > _EPSILON * own, (room - new) / np.maximum(rest, 1e-300), 0.0)
         factors[rows, level], factors[rows, level + 1] = shrunk, grown
         above_before[rows], above_after[rows] = own, new
-    after = np.take_along_axis(factors, _shared_depth(path_of)[chosen], axis=1)
+    after = _factors_of_leaves(taxonomy, paths, factors)
     after *= before
     after /= after.sum(axis=1, keepdims=True)
     return _keep_argmax(before, after, chosen)
 
 
-def _shared_depth(paths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """For every two leaves, how many nodes their paths have in common from the root on."""
-    found = np.zeros((len(paths), len(paths)), dtype=np.int64)
-    for nodes in paths.T:
-        found += (nodes[:, None] == nodes) & (nodes > 0)
+def _factors_of_leaves(
+    taxonomy: Taxonomy, paths: npt.NDArray[np.int64], factors: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """For each document and leaf, the factor after as many nodes as the leaf's path shares with the document's."""
+    # Depth first, the leaves that share a node lie together, and those that share the next one within them.
+    starts = taxonomy.first_leaves[paths]
+    ends = starts + taxonomy.leaf_counts[paths]
+    for level in range(1, paths.shape[1]):
+        # A path that has ended shares no further node.
+        past = paths[:, level] == 0
+        starts[past, level] = ends[past, level] = ends[past, level - 1]
+    n = len(paths)
+    limits = np.hstack([np.zeros((n, 1), int), starts, ends[:, ::-1], np.full((n, 1), taxonomy.n_leaves)])
+    values = np.hstack([factors, factors[:, -2::-1]])
+    ordered = np.repeat(values.ravel(), np.diff(limits, axis=1).ravel()).reshape(n, taxonomy.n_leaves)
+    found = np.empty_like(ordered)
+    found[:, taxonomy.depth_first] = ordered
     return found
 
 
@@ -108,11 +119,11 @@ def _best_sibling(
 ) -> npt.NDArray[np.float64]:
     """The probability of each node's most probable sibling; 0 where it has none."""
     found = np.zeros(len(rows))
-    parents = np.array(taxonomy.parents, dtype=np.int64)[nodes]
+    parents = taxonomy.parent_array[nodes]
     for parent in np.unique(parents).tolist():
         here = np.flatnonzero(parents == parent)
         children = np.array(taxonomy.children[parent], dtype=np.int64)
-        among = at_node.T[children][:, rows[here]]
+        among = at_node.T[np.ix_(children, rows[here])]
         among[np.searchsorted(children, nodes[here]), np.arange(len(here))] = 0.0
         found[here] = among.max(axis=0)
     return found
@@ -144,9 +155,10 @@ def fit_path_confidence(
     True
     """
     at_node = node_probabilities(taxonomy, np.asarray(leaves, dtype=np.float32))
-    path_of = taxonomy.lineage_matrix[list(taxonomy.leaves)]
+    ends = np.array(taxonomy.leaves)
+    given, known = (taxonomy.lineage_rows(ends[places]) for places in (leaves.argmax(axis=1), truth))
     found = []
-    for chosen, true in zip(path_of[leaves.argmax(axis=1)].T, path_of[truth].T, strict=True):
+    for chosen, true in zip(given.T, known.T, strict=True):
         rows = np.flatnonzero(chosen)
         confidence, right = at_node[rows, chosen[rows]], chosen[rows] == true[rows]
         found.append(_platt(*(one.astype(np.float64) for one in (confidence, right, weights[rows]))))

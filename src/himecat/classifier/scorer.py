@@ -213,19 +213,18 @@ def leaf_groups(taxonomy: Taxonomy, many: int = _MANY_LEAVES) -> tuple[npt.NDArr
     """
     if taxonomy.n_leaves <= many:
         return ()
-    member = taxonomy.leaf_membership
-    size = member.sum(axis=1)
+    size = taxonomy.leaf_counts.tolist()
     nodes, enough = list(taxonomy.children[0]), 2 * float(np.sqrt(taxonomy.n_leaves))
     while len(nodes) < enough:
         # A group that falls into single leaves is none.
         wide = [node for node in nodes if size[node] > max(enough, len(taxonomy.children[node]))]
         if not wide:
             break
-        place = nodes.index(max(wide, key=lambda node: int(size[node])))
+        place = nodes.index(max(wide, key=size.__getitem__))
         nodes[place : place + 1] = taxonomy.children[nodes[place]]
     if len(nodes) + max(size[node] for node in nodes) > taxonomy.n_leaves / 2:
         return ()
-    return tuple(np.flatnonzero(member[node]) for node in nodes)
+    return tuple(taxonomy.positions_under(node) for node in nodes)
 
 
 def _leaf_weights(mass: FloatArray, log_prior: FloatArray | None) -> FloatArray:

@@ -140,7 +140,8 @@ def explain_row(
     """
     if node == 0:
         return []
-    direction = contrast(space.taxonomy, space.labels, node)
+    family = space.taxonomy.children[space.taxonomy.parents[node]]
+    direction = contrast(space.labels[list(family)], family.index(node))
     weights = None if classifier is None else classifier.word_weights
     found: list[Evidence] = []
     if classifier is not None:

@@ -229,15 +229,8 @@ def score(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike) ->
     judged = np.where(outcome == Outcome.RIGHT, truth, predicted)
 
     n_nodes = len(taxonomy)
-    support, assigned, correct = (np.zeros(n_nodes, dtype=np.int64) for _ in range(3))
-    # One level at a time keeps the memory at a few numbers per document.
-    for column in taxonomy.lineage_matrix.T:
-        known, given = column[truth], column[judged]
-        support += np.bincount(known, minlength=n_nodes)
-        assigned += np.bincount(given, minlength=n_nodes)
-        correct += np.bincount(known[known == given], minlength=n_nodes)
-    for counts in (support, assigned, correct):
-        counts[0] = 0  # the padding of short lineages
+    shared = taxonomy.meeting(truth, judged)
+    support, assigned, correct = (_with_those_below(taxonomy, ends) for ends in (truth, judged, shared))
 
     each = CategoryScores(
         precision=_ratio(correct, assigned),
@@ -282,12 +275,10 @@ def outcomes(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike)
     ['RIGHT', 'STOPPED', 'WRONG']
     """
     truth, predicted = _checked(taxonomy, truth, predicted)
-    outcome = np.full(len(truth), Outcome.RIGHT, dtype=np.int8)
-    for column in taxonomy.lineage_matrix.T:
-        known, given = column[truth], column[predicted]
-        # A lineage holds 0 below its node: a truth of 0 is not known there, a prediction of 0 not made.
-        outcome[(known != 0) & (given == 0) & (outcome == Outcome.RIGHT)] = Outcome.STOPPED
-        outcome[(known != 0) & (given != 0) & (known != given)] = Outcome.WRONG
+    shared = taxonomy.meeting(truth, predicted)
+    outcome = np.full(len(truth), Outcome.WRONG, dtype=np.int8)
+    outcome[shared == predicted] = Outcome.STOPPED
+    outcome[shared == truth] = Outcome.RIGHT
     return outcome
 
 
@@ -359,6 +350,14 @@ def _checked(taxonomy: Taxonomy, truth: npt.ArrayLike, predicted: npt.ArrayLike)
             "without a label out of the scoring."
         )
     return known, given
+
+
+def _with_those_below(taxonomy: Taxonomy, ends: IntArray) -> IntArray:
+    """For every node but the root, how many of some nodes are it or lie below it."""
+    counts = np.bincount(ends, minlength=len(taxonomy)).tolist()
+    for node in range(len(taxonomy) - 1, 0, -1):
+        counts[taxonomy.parents[node]] += counts[node]
+    return np.array([0, *counts[1:]], dtype=np.int64)
 
 
 def _ratio(part: IntArray, whole: IntArray) -> FloatArray:

@@ -97,7 +97,7 @@ def level_verdicts(
     true, given = (checked_nodes(taxonomy, name, ids) for name, ids in (("truth", truth), ("nodes", nodes)))
     if len(true) != len(given):
         raise UsageError(f"There are {len(true)} true categories but {len(given)} assigned ones.")
-    known, path = taxonomy.lineage_matrix[true], taxonomy.lineage_matrix[given]
+    known, path = taxonomy.lineage_rows(true), taxonomy.lineage_rows(given)
     ends_at_leaf = taxonomy.leaf_position[true] >= 0
     judged = (path > 0) & ((known > 0) | ends_at_leaf[:, None])
     return judged, judged & (known == path)

@@ -19,6 +19,7 @@ from himecat.paper.registry import classifier_class
 from himecat.paper.sampled_space import count_steps, learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownClassifier, fit_top_down
+from himecat.runtime.memory import refuse_beyond_memory
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread
 from himecat.views.base import View
@@ -138,6 +139,12 @@ def _train_classifiers(
 ) -> TopDownClassifier:
     """Hierarchical data augmentation, and a flat classifier for every inner node."""
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
+    refuse_beyond_memory(
+        # The documents of all leaves, the same in one piece, and a copy while a node high up learns from them.
+        3 * taxonomy.n_leaves * method.beta * material.mean_length * np.dtype(np.int32).itemsize,
+        f"{method.beta:,} synthetic documents of {material.mean_length:,} words for each of {taxonomy.n_leaves:,} "
+        "leaves need",
+    )
     with progress.stage("Writing synthetic documents", total=taxonomy.n_leaves) as stage:
         synthetic = synthesize(
             taxonomy,
@@ -214,6 +221,7 @@ def example_documents(
         concentration=paper.concentration,
         neighbours=_neighbours(paper, space),
         seed=random_stream(seed, _SYNTHESIS),
+        top=node,
     )
     names = space.vocabulary.names
     return [[names[word] for word in made.of(node)[row].tolist()] for row in range(count)]

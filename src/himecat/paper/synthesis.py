@@ -124,6 +124,7 @@ def synthesize(
     seed: int = 0,
     threads: int = 1,
     advance: Callable[[int], None] | None = None,
+    top: int = 0,
 ) -> SyntheticDocuments:
     """Make exactly `beta` documents for every category, bottom-up.
 
@@ -145,6 +146,8 @@ def synthesize(
         Each leaf has its own stream, so the result does not depend on the number of threads.
     advance : callable, optional
         Called after each leaf.
+    top : int
+        The node below which documents are wanted, itself included; elsewhere none are made.
 
     Examples
     --------
@@ -166,12 +169,13 @@ def synthesize(
     length = max(1, length)
     if beta == 0 or len(words) == 0:
         return SyntheticDocuments.from_matrices({}, len(taxonomy))
-    made = run_parallel([partial(documents_of, leaf) for leaf in taxonomy.leaves], threads)
-    of_leaves = dict(zip(taxonomy.leaves, made, strict=True))
+    leaves = taxonomy.leaves_under(top)
+    made = run_parallel([partial(documents_of, leaf) for leaf in leaves], threads)
+    of_leaves = dict(zip(leaves, made, strict=True))
     found = SyntheticDocuments.from_matrices(of_leaves, len(taxonomy))
     members = found.members
     for node in reversed(taxonomy.inner):
-        if node == 0:
+        if node == 0 or not all(len(members[child]) for child in taxonomy.children[node]):
             continue
         rng = np.random.default_rng([seed, node])
         children = taxonomy.children[node]

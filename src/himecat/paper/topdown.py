@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assignments import rows_at_once
 from himecat.errors import HimecatError, UsageError
 from himecat.input.corpus import Corpus, Ragged, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -107,7 +108,7 @@ class TopDownWalk:
                 advance(end - start)
             return found
 
-        count = math.ceil(len(documents) / _BATCH)
+        count = math.ceil(len(documents) / rows_at_once(len(self.taxonomy), _BATCH, values=1 << 24))
         # Equal batches, and an even number of them, so that two threads end together.
         count += count % 2 if count > 1 else 0
         bounds = np.linspace(0, len(documents), count + 1).astype(np.int64).tolist() if count else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -30,17 +30,16 @@ class Neighbour(NamedTuple):
     cosine: float
 
 
-def contrast(taxonomy: Taxonomy, labels: FloatArray, node: int) -> FloatArray:
-    """The direction of a label less the mean direction of its siblings.
+def contrast(labels: FloatArray, place: int) -> FloatArray:
+    """The direction of one of the children of a category less the mean direction of the others.
 
     Examples
     --------
-    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> contrast(tree, np.eye(3, dtype=np.float32), 1).tolist()
+    >>> contrast(np.eye(3, dtype=np.float32)[1:], 0).tolist()
     [0.0, 1.0, -1.0]
     """
-    siblings = [other for other in taxonomy.children[taxonomy.parents[node]] if other != node]
-    direction: FloatArray = labels[node] - labels[siblings].mean(axis=0) if siblings else labels[node]
+    siblings = np.delete(np.arange(len(labels)), place)
+    direction: FloatArray = labels[place] - labels[siblings].mean(axis=0) if len(siblings) else labels[place]
     return direction
 
 
@@ -89,22 +88,22 @@ class JointSpace:
         """What can be asked for: `label`, `word` and `metadata:<type>`."""
         return ("label", "word", *(f"metadata:{kind}" for kind in self.metadata))
 
-    def _rows_and_names(self, kind: str) -> tuple[FloatArray, Sequence[str]]:
+    def _rows_and_names(self, kind: str) -> tuple[FloatArray, Callable[[int], str]]:
         if kind == "word":
-            return self.words, self.vocabulary.names
+            return self.words, self.vocabulary.names.__getitem__
         if kind == "label":
-            return self.labels, [self.taxonomy.title(node) for node in self.taxonomy]
+            return self.labels, self.taxonomy.title
         value_kind = kind.removeprefix("metadata:")
         if value_kind in self.metadata and kind != value_kind:
-            return self.metadata[value_kind], self.values[value_kind].names
+            return self.metadata[value_kind], self.values[value_kind].names.__getitem__
         raise UsageError(f"There is no kind {kind!r} in the space; it has {', '.join(self.kinds)}.")
 
     def nearest(self, vector: npt.NDArray[np.floating], kind: str, count: int = 10) -> list[Neighbour]:
         """The names of one kind whose vectors are nearest to a vector, nearest first."""
-        rows, names = self._rows_and_names(kind)
+        rows, name_of = self._rows_and_names(kind)
         cosines = rows @ np.asarray(vector, dtype=np.float32)
         order = np.argsort(-cosines, kind="stable")[:count]
-        return [Neighbour(kind, names[i], float(cosines[i])) for i in order.tolist()]
+        return [Neighbour(kind, name_of(i), float(cosines[i])) for i in order.tolist()]
 
     def fold_in(self, corpus: Corpus) -> FloatArray:
         """Vectors for documents encoded with this space's vocabularies, seen in training or not.

@@ -103,7 +103,7 @@ class PlacedDocuments:
         self.truths: npt.NDArray[np.int64] = np.array(truths, dtype=np.int64)
         self.known: npt.NDArray[np.bool_] = self.truths > 0
         self.certainty = np.array([document.certainty for document in documents], dtype=np.float64)
-        paths = taxonomy.lineage_matrix[self.nodes]
+        paths = taxonomy.lineage_rows(self.nodes)
         passed, sure = paths[paths > 0], self.confidence[paths > 0]
         self.assigned: npt.NDArray[np.int64] = np.bincount(passed, minlength=len(taxonomy))
         self.mean_confidence = np.bincount(passed, sure, len(taxonomy)) / np.maximum(self.assigned, 1)

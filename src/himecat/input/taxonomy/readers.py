@@ -12,12 +12,16 @@ from typing import Any
 from himecat.errors import DataError
 from himecat.input.problems import Problems, shortened
 from himecat.input.small_files import parse_names, read_text
-from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
-
-MAX_NODES = 100_000
+from himecat.input.taxonomy.label_search import label_names, long_name, path_parts
+from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
+from himecat.input.taxonomy.wording import clipped, quoted
+from himecat.runtime.bounds import bounds, over
 
 TaxonomySource = Taxonomy | str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]
 Nested = dict[str, "Nested"]
+
+# Nobody reads further to the right.
+_DRAWN_LEVELS = 20
 
 
 def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> Taxonomy:
@@ -81,10 +85,14 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
     """
     paths: set[tuple[str, ...]] = set()
     bare: set[str] = set()
+    place = "the labels found in the documents"
     for label in label_paths:
-        names = label_names(label)
+        try:
+            names = label_names(label)
+        except DataError as error:
+            raise DataError(f"{place}: {error}") from None
         if len(names) == 1 and "/" in names[0]:
-            names = [part.strip() for part in names[0].split("/") if part.strip()]
+            names = path_parts(names)
         elif isinstance(label, str):
             bare.add(names[0])
             continue
@@ -94,16 +102,25 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
             paths.add(tuple(names))
     placed = {name for path in paths for name in path}
     paths.update((name,) for name in bare - placed - {ROOT_NAME})
-    place = "the labels found in the documents"
     if not paths:
         raise DataError(f"{place}: there are none, so no tree can be made of them; give the tree in a file.")
-    taxonomy = Taxonomy.from_paths(sorted(paths))
+    nested: Nested = {}
+    size = 0
+    for path in sorted(paths):
+        level = nested
+        for name in path:
+            size += name not in level
+            level = level.setdefault(name, {})
+        refuse_too_large(size, place)
+    taxonomy = Taxonomy.from_children(nested)
     _require_two_leaves(taxonomy, place)
     return taxonomy
 
 
 def render_tree(taxonomy: Taxonomy, annotate: Callable[[int], str] | None = None) -> str:
     """Draw the tree with lines, one category per row; `annotate` adds text behind a category's name.
+
+    Of what is deeper than 20 levels, only the number of levels is said.
 
     Examples
     --------
@@ -118,49 +135,61 @@ def render_tree(taxonomy: Taxonomy, annotate: Callable[[int], str] | None = None
     while stack:
         node, lead, below = stack.pop()
         note = annotate(node) if annotate else ""
-        rows.append(f"{lead}{taxonomy.names[node]}{' ' * bool(note)}{note}")
+        rows.append(f"{lead}{clipped(taxonomy.names[node])}{' ' * bool(note)}{note}")
         children = taxonomy.children[node]
+        if children and taxonomy.depths[node] == _DRAWN_LEVELS:
+            rows.append(f"{below}└── ... and {_levels_below(taxonomy, node):,} more levels")
+            continue
         for child in reversed(children):
             last = child == children[-1]
             stack.append((child, below + ("└── " if last else "├── "), below + ("    " if last else "│   ")))
     return "\n".join(rows)
 
 
+def _levels_below(taxonomy: Taxonomy, node: int) -> int:
+    level, count = taxonomy.children[node], 0
+    while level:
+        level, count = tuple(below for one in level for below in taxonomy.children[one]), count + 1
+    return count
+
+
 def _require_two_leaves(taxonomy: Taxonomy, place: str) -> None:
     if taxonomy.n_leaves >= 2:
         return
     only = (
-        f"is only one leaf, {taxonomy.title(taxonomy.leaves[0])}" if taxonomy.leaves else "are no categories"
+        f"is only one leaf, {taxonomy.shown(taxonomy.leaves[0])}" if taxonomy.leaves else "are no categories"
     )
     raise DataError(f"{place}: there {only}; a tree needs two or more leaves to choose from.")
 
 
 def _from_nested(source: object, place: str) -> Taxonomy:
     nested: Nested = {}
-    stack: list[tuple[object, Nested, str]] = [(source, nested, "at the top")]
-    size = 0
+    stack: list[tuple[object, Nested, str, int]] = [(source, nested, "at the top", 1)]
+    size = deepest = 0
     while stack:
-        value, level, where = stack.pop()
+        value, level, where, depth = stack.pop()
         if value is None:
             continue
         if isinstance(value, (str, bytes)) or not isinstance(value, (Mapping, Sequence)):
             raise DataError(
-                f"{place}: {where} {value!r} was found; write the children of a category as a list of names "
+                f"{place}: {where} {quoted(value)} was found; write the children of a category as a list of names "
                 "or a mapping, and nothing where there are none."
             )
         for key, children in _entries(value):
             name = _checked_name(key, where, place)
             if name in level:
-                raise DataError(f"{place}: {name!r} stands twice {where}; keep one of them.")
+                raise DataError(f"{place}: {quoted(name)} stands twice {where}; keep one of them.")
             level[name] = {}
-            stack.append((children, level[name], f"below {name!r}"))
+            stack.append((children, level[name], f"below {quoted(name)}", depth + 1))
+            deepest = max(deepest, depth)
             size += 1
             refuse_too_large(size, place)
     if ROOT_NAME in nested:
         beside = next((name for name in nested if name != ROOT_NAME), None)
         if beside is not None:
-            raise DataError(f"{place}: {beside!r} stands beside the root; move it below {ROOT_NAME}.")
-        nested = nested[ROOT_NAME]
+            raise DataError(f"{place}: {quoted(beside)} stands beside the root; move it below {ROOT_NAME}.")
+        nested, deepest = nested[ROOT_NAME], deepest - 1
+    _refuse_too_deep(deepest, place)
     return Taxonomy.from_children(nested)
 
 
@@ -185,27 +214,36 @@ def _checked_name(key: object, where: str, place: str) -> str:
         return str(key)
     if not isinstance(key, str):
         raise DataError(f"{place}: {where} a {type(key).__name__} was found where a name is needed.")
-    if not key.strip():
+    name = str(key).strip()
+    if not name:
         raise DataError(f"{place}: {where} an empty name was found.")
-    return str(key).strip()
+    if len(name) > bounds().label:
+        raise DataError(f"{place}: {where} {long_name(name)}")
+    return name
 
 
 def refuse_too_large(size: int, place: str) -> None:
-    """Raise once a tree has grown past `MAX_NODES`: shared branches multiply, in a circle without end.
+    """Raise once a tree has more nodes than the bound: shared branches multiply, in a circle without end.
 
     Examples
     --------
-    >>> refuse_too_large(MAX_NODES, "tree.txt")
-    >>> refuse_too_large(MAX_NODES + 1, "tree.txt")
+    >>> refuse_too_large(bounds().nodes, "tree.txt")
+    >>> refuse_too_large(bounds().nodes + 1, "tree.txt")
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: tree.txt: the tree has more than 100,000 nodes once ...
+    himecat.errors.DataError: tree.txt: the tree has more than 250,000 nodes once ...
     """
-    if size > MAX_NODES:
+    most = bounds().nodes
+    if size > most:
         raise DataError(
-            f"{place}: the tree has more than {MAX_NODES:,} nodes once every category stands below each of "
-            "its parents; take out shared or repeated branches."
+            f"{place}: the tree has more than {most:,} nodes once every category stands below each of its parents; "
+            f"take out shared or repeated branches: {over('nodes', 2 * most)}."
         )
+
+
+def _refuse_too_deep(depth: int, place: str, category: str = "") -> None:
+    if depth > bounds().depth:
+        raise DataError(f"{place}: the tree has {depth:,} levels{category}; {over('depth', depth)}.")
 
 
 def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
@@ -214,32 +252,46 @@ def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
     children: dict[str, list[str]] = {}
     line_of_name: dict[str, int] = {}
     line_of_edge: dict[tuple[str, str], int] = {}
+    longest = bounds().label
     for number, line in enumerate(text.split("\n"), start=1):
         names = [n for n in map(str.strip, line.split("\t")) if n] if "\t" in line.strip() else line.split()
+        here = f"{place} line {number}"
         for name in names:
-            line_of_name.setdefault(name, number)
-            children.setdefault(name, [])
+            if name not in line_of_name:
+                line_of_name[name], children[name] = number, []
+                if len(name) > longest:
+                    found.error(here, long_name(name))
         for parent, child in ((names[0], child) for child in names[1:]):
-            here = f"{place} line {number}"
             if child == parent:
-                found.error(here, f"{child!r} is its own parent; take it out of its children.")
+                found.error(here, f"{quoted(child)} is its own parent; take it out of its children.")
             elif (parent, child) in line_of_edge:
-                found.error(here, f"{child!r} stands twice below {parent!r}; keep one of them.")
+                found.error(here, f"{quoted(child)} stands twice below {quoted(parent)}; keep one of them.")
             else:
                 line_of_edge[parent, child] = number
                 children[parent].append(child)
-    cycle = _cycle(children)
+    cycle, heights = _explored(children)
     if cycle:
         closing = line_of_edge[cycle[-2], cycle[-1]]
-        circle = " -> ".join(cycle)
         found.error(
-            f"{place} line {closing}", f"the tree runs in a circle, {circle}; take one step of it out."
+            f"{place} line {closing}",
+            f"the tree runs in a circle, {_shown_circle(cycle)}; take one step of it out.",
         )
     with_parent = {child for _, child in line_of_edge}
     roots = [name for name in children if name not in with_parent]
     _check_roots(roots, line_of_name, place, found)
     found.raise_errors()
-    return _unfolded(children, roots[0], place, problems)
+    root, depth = roots[0], heights[roots[0]]
+    if depth > bounds().depth:
+        name = root
+        for _ in range(bounds().depth + 1):
+            name = max(children[name], key=heights.__getitem__)
+        _refuse_too_deep(depth, f"{place} line {line_of_name[name]}", f" down from {quoted(root)}")
+    return _unfolded(children, root, place, problems)
+
+
+def _shown_circle(cycle: Sequence[str]) -> str:
+    shown = [clipped(name) for name in (cycle if len(cycle) <= 9 else (*cycle[:5], "...", *cycle[-3:]))]
+    return " -> ".join(shown)
 
 
 def _check_roots(roots: list[str], line_of_name: Mapping[str, int], place: str, found: Problems) -> None:
@@ -250,34 +302,36 @@ def _check_roots(roots: list[str], line_of_name: Mapping[str, int], place: str, 
             if name != ROOT_NAME:
                 found.error(
                     f"{place} line {line_of_name[name]}",
-                    f"{name!r} has no parent; add it to the line of {ROOT_NAME} or of another category.",
+                    f"{quoted(name)} has no parent; add it to the line of {ROOT_NAME} or of another category.",
                 )
         return
-    listed = shortened([f"{name!r} (line {line_of_name[name]})" for name in roots])
+    listed = shortened([f"{quoted(name)} (line {line_of_name[name]})" for name in roots])
     joined = f"add one line that joins them: {ROOT_NAME}, then their names."
     found.error(place, f"there are {len(roots)} roots, {listed}; {joined}")
 
 
-def _cycle(children: Mapping[str, Sequence[str]]) -> list[str]:
-    """One circle of names, the first repeated at the end; empty when there is none."""
-    done: set[str] = set()
+def _explored(children: Mapping[str, Sequence[str]]) -> tuple[list[str], dict[str, int]]:
+    """One circle of names, the first repeated at the end; and, where there is none, the levels below each name."""
+    heights: dict[str, int] = {}
     for start in children:
-        if start in done:
+        if start in heights:
             continue
-        # An ordered set: the names from `start` down to where the search stands.
-        trail = {start: iter(children[start])}
+        # The names from `start` down to where the search stands.
+        trail, on_trail = [(start, iter(children[start]))], {start}
         while trail:
-            at = next(reversed(trail))
-            name = next(trail[at], None)
+            at, rest = trail[-1]
+            name = next(rest, None)
             if name is None:
-                done.add(at)
-                del trail[at]
-            elif name in trail:
-                way = list(trail)
-                return [*way[way.index(name) :], name]
-            elif name not in done:
-                trail[name] = iter(children[name])
-    return []
+                heights[at] = max((heights[below] + 1 for below in children[at]), default=0)
+                on_trail.remove(at)
+                trail.pop()
+            elif name in on_trail:
+                way = [one for one, _ in trail]
+                return [*way[way.index(name) :], name], heights
+            elif name not in heights:
+                trail.append((name, iter(children[name])))
+                on_trail.add(name)
+    return [], heights
 
 
 def _unfolded(children: Mapping[str, Sequence[str]], root: str, place: str, problems: Problems) -> Taxonomy:
@@ -294,7 +348,7 @@ def _unfolded(children: Mapping[str, Sequence[str]], root: str, place: str, prob
     if copied:
         problems.note(
             place,
-            f"{len(copied)} labels can be reached in several ways ({shortened(copied, 5)}) and were copied to each "
-            f"place: {len(names) - 1:,} categories instead of {len(children) - 1:,}.",
+            f"{len(copied)} labels can be reached in several ways ({shortened(list(map(clipped, copied)), 5)}) and "
+            f"were copied to each place: {len(names) - 1:,} categories instead of {len(children) - 1:,}.",
         )
     return Taxonomy(names, parents)
