@@ -177,7 +177,8 @@ class Pool:
         self._all = [Zygote(self.work, shim) for _ in range(jobs)]
         for one in self._all:
             self._idle.put(one)
-        self._lock = threading.Lock()
+        # What is made once may need something else that is.
+        self._lock = threading.RLock()
         self._kept: dict[str, Any] = {}
 
     def run(
