@@ -36,6 +36,7 @@ class Run:
     """One command: its arguments, and what stands in its way.
 
     `shim` is what `faults.zygote` arms: the folder `below`, the call number `at`, the `action` and its `value`.
+    `disk` is a folder that becomes a small file system of its own, with its size: `folder:4k`.
     """
 
     arguments: list[str]
@@ -43,6 +44,7 @@ class Run:
     stdout: str = ""
     stderr: str = ""
     nobody: bool = False
+    disk: str = ""
     environment: dict[str, str] = field(default_factory=dict)
 
 
@@ -63,6 +65,7 @@ class Ended:
     fired: bool
     call: str
     path: str
+    listing: list[str] = field(default_factory=list)
 
     @property
     def sentences(self) -> list[str]:
@@ -121,7 +124,7 @@ class Zygote:
                 }
             )
             return [
-                Ended(out=_read(out), err=_read(err), **ended)
+                Ended(out=_read(out), err=_read(err), listing=_names(place / "disk"), **ended)
                 for ended, (out, err) in zip(answer["ended"], outs, strict=True)
             ]
         finally:
@@ -163,6 +166,10 @@ def _numba_cache() -> dict[str, str]:
 
 def _read(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""
+
+
+def _names(listing: Path) -> list[str]:
+    return _read(listing).decode().split("\n")[:-1]
 
 
 class Pool:

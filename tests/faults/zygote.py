@@ -81,14 +81,15 @@ def _attack(run: dict[str, Any], request: dict[str, Any], board: mmap.mmap) -> i
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.chdir(request["folder"])
-    os.environ.update(
-        HOME=request["home"], XDG_CACHE_HOME=request["home"], TMPDIR=request["home"], **run.get("environment", {})
-    )
+    home = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "TMPDIR"), request["home"])
+    os.environ.update(home | run.get("environment", {}))
     tempfile.tempdir = None
     _redirect(0, os.devnull, os.O_RDONLY)
     sys.stdin = open(0, closefd=False)
     sys.stdout = sys.__stdout__ = _stream(1, run["out"], run.get("stdout", ""))
     sys.stderr = sys.__stderr__ = _stream(2, run["err"], run.get("stderr", ""))
+    if run.get("disk") and not _mount(*run["disk"].rsplit(":", 1)):
+        return 77
     if run.get("nobody"):
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
@@ -104,7 +105,23 @@ def _attack(run: dict[str, Any], request: dict[str, Any], board: mmap.mmap) -> i
     except BaseException:
         code = 1
         traceback.print_exc()
-    return _end(code)
+    code = _end(code)
+    if run.get("disk"):
+        # Only this process sees the disk.
+        names = os.listdir(run["disk"].rsplit(":", 1)[0])
+        Path(request["home"], "disk").write_text("".join(f"{name}\n" for name in sorted(names)))
+    return code
+
+
+def _mount(folder: str, size: str) -> bool:
+    """Put a small file system in memory over a folder, for this process alone; whether that is allowed."""
+    library = ctypes.CDLL(None)
+    new_namespace, private = 0x00020000, 1 << 18 | 1 << 14
+    return bool(
+        library.unshare(new_namespace) == 0
+        and library.mount(b"none", b"/", None, private, None) == 0
+        and library.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", 0, f"size={size}".encode()) == 0
+    )
 
 
 def _end(code: int) -> int:
