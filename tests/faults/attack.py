@@ -134,8 +134,9 @@ def signature(verdict: Verdict) -> str:
     if "control character" in first:
         said = first.partition(" in ")[2][:12]
         return f"{command} {first.partition(':')[0]} control character {said}"
-    return f"{verdict.kind} {first[:70].partition(chr(39))[0]} {command if 'exit code' not in first else ''}" + (
-        masked(verdict.wrong[1])[:140] if len(verdict.wrong) > 1 and "exit code" in first else ""
+    return (
+        f"{verdict.kind} {first[:70].partition(chr(39))[0]} {command if 'exit code' not in first else ''}"
+        + (masked(verdict.wrong[1])[:140] if len(verdict.wrong) > 1 and "exit code" in first else "")
     )
 
 
@@ -147,7 +148,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kinds", default=",".join(GOALS), help="which kinds, separated by commas")
     parser.add_argument("--keep", type=Path, help="a folder that keeps the folder of each new failure")
-    parser.add_argument("--replay", metavar="KIND:SEED:NUMBER", help="carry out one attack again, and show it")
+    parser.add_argument(
+        "--replay", metavar="KIND:SEED:NUMBER", help="carry out one attack again, and show it"
+    )
     given = parser.parse_args(arguments)
     if why_not():
         print(f"Nothing was tried: {why_not()}.", file=sys.stderr)

@@ -26,9 +26,7 @@ def attack(scene: Scene) -> None:
     m.write_sound(scene.folder)
     run, outputs = make(scene)
     scene.verdict.title = name
-    ended = scene.judged(
-        run, outputs, also_on_failure=run.arguments[0] == "check", megabytes=megabytes
-    )
+    ended = scene.judged(run, outputs, also_on_failure=run.arguments[0] == "check", megabytes=megabytes)
     if ended.megabytes > megabytes and not ended.killed:
         scene.wrong(f"it took {ended.megabytes} MB, and {megabytes} are allowed")
 
@@ -44,7 +42,9 @@ def _place(scene: Scene, name: str, data: bytes, options: tuple[str, ...] = ()) 
     command = rng.choice(["check", "fit", "predict"])
     if command == "predict":
         model = str(models(scene.pool)[rng.choice(["model", "default"])])
-        return Run(["predict", model, name, "-o", "out.jsonl", "-q", "--threads=1", *skip]), {"out.jsonl": "lines"}
+        return Run(["predict", model, name, "-o", "out.jsonl", "-q", "--threads=1", *skip]), {
+            "out.jsonl": "lines"
+        }
     arguments = [command, name, "--taxonomy=tree.yaml", "--metadata=tags", "-q", *skip, *options]
     if command == "fit":
         return Run([*arguments, "-o", "model", *m.TINY]), {"model": "model"}
@@ -100,7 +100,9 @@ def _long_line(scene: Scene) -> tuple[Run, dict[str, str]]:
 
 def _parquet(scene: Scene) -> tuple[Run, dict[str, str]]:
     kind = scene.random.choice(["rows", "null rows", "dictionary", "cell", "columns", "long names"])
-    return _place(scene, "docs.parquet", scene.pool.once(f"parquet-{kind}".replace(" ", "-"), lambda _: _table(kind)))
+    return _place(
+        scene, "docs.parquet", scene.pool.once(f"parquet-{kind}".replace(" ", "-"), lambda _: _table(kind))
+    )
 
 
 def _table(kind: str) -> bytes:
@@ -135,7 +137,9 @@ def _table(kind: str) -> bytes:
 
 def _columns(scene: Scene) -> tuple[Run, dict[str, str]]:
     names = ["id", "text", "labels", *(f"column {number}" for number in range(100_000))]
-    rows = [",".join([f"{row}", "quantum laser", "arts", *("x" for _ in range(100_000))]) for row in range(30)]
+    rows = [
+        ",".join([f"{row}", "quantum laser", "arts", *("x" for _ in range(100_000))]) for row in range(30)
+    ]
     return _place(scene, "docs.csv", "\n".join([",".join(names), *rows, ""]).encode())
 
 
@@ -186,7 +190,10 @@ def _yaml_laughs(scene: Scene) -> tuple[Run, dict[str, str]]:
 def _diamonds(scene: Scene) -> tuple[Run, dict[str, str]]:
     """Every category has two parents: the paths double with each level."""
     width, levels = scene.random.choice([(2, 40), (10, 12), (3, 100)])
-    lines = ["ROOT " + " ".join(f"n0.{one}" for one in range(width)) + " science arts", "science physics biology"]
+    lines = [
+        "ROOT " + " ".join(f"n0.{one}" for one in range(width)) + " science arts",
+        "science physics biology",
+    ]
     for level in range(levels):
         below = " ".join(f"n{level + 1}.{one}" for one in range(width))
         lines.extend(f"n{level}.{one} {below}" for one in range(width))
@@ -219,7 +226,10 @@ def _many_leaves(scene: Scene) -> tuple[Run, dict[str, str]]:
 def _unknown_labels(scene: Scene) -> tuple[Run, dict[str, str]]:
     lines = ["ROOT science arts " + " ".join(f"category number {n}".replace(" ", "-") for n in range(5_000))]
     lines.append("science physics biology")
-    documents: list[Any] = [*m.sound(), *({"text": "quantum", "labels": f"categorie-nummer-{n}"} for n in range(3_000))]
+    documents: list[Any] = [
+        *m.sound(),
+        *({"text": "quantum", "labels": f"categorie-nummer-{n}"} for n in range(3_000)),
+    ]
     (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))
     return _with_tree(scene, "wide.txt", "\n".join(lines).encode())
 

@@ -77,7 +77,9 @@ def _bytes(model: Path, _: Path, rng: Random) -> str:
     data = bytearray(file.read_bytes())
     at = rng.randrange(len(data))
     run = rng.choice([1, 4, 16, 300])
-    kind = rng.choice(["flip", "flip", "flip", "noise", "zeros", "truncated", "swapped", "inserted", "removed", "repeated"])
+    kind = rng.choice(
+        ["flip", "flip", "flip", "noise", "zeros", "truncated", "swapped", "inserted", "removed", "repeated"]
+    )
     if kind == "flip":
         data[at] ^= 1 << rng.randrange(8)
     elif kind == "noise":
@@ -103,8 +105,10 @@ def _bytes(model: Path, _: Path, rng: Random) -> str:
 # -- JSON ------------------------------------------------------------------------------------------------------
 
 _LITERALS = [
-    "NaN", "Infinity", "-Infinity", "1e999", "-1", "0", "0.0", "9" * 5_000, "null", "true", '""', "[]", "{}", '"x"', "[[]]",
-    "1.5", '"\\ud800"', '"\\u001b[31m"', "[" * 50_000 + "]" * 50_000, '"' + "x" * 10_000 + '"', "[null]", "2147483648", "-1e308",
+    "NaN", "Infinity", "-Infinity", "1e999", "-1", "0", "0.0", "9" * 5_000, "null", "true", '""', "[]", "{}",
+    '"x"', "[[]]",
+    "1.5", '"\\ud800"', '"\\u001b[31m"', "[" * 50_000 + "]" * 50_000, '"' + "x" * 10_000 + '"', "[null]",
+    "2147483648", "-1e308",
     "18446744073709551616",
 ]  # fmt: skip
 _MARK = "@@here@@"
@@ -129,7 +133,10 @@ def _json(model: Path, _: Path, rng: Random) -> str:
     place = document
     for key in path[:-1]:
         place = place[key]
-    last, kind = path[-1], rng.choice(["value", "value", "value", "value", "deleted", "repeated", "renamed", "added"])
+    last, kind = (
+        path[-1],
+        rng.choice(["value", "value", "value", "value", "deleted", "repeated", "renamed", "added"]),
+    )
     literal = rng.choice(_LITERALS)
     if kind == "value":
         place[last] = _MARK
@@ -160,7 +167,9 @@ def _weights_header(model: Path, _: Path, rng: Random) -> str:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     name = rng.choice([key for key in header if key != "__metadata__"])
-    kind = rng.choice(["length", "shape", "offsets", "dtype", "negative", "overflow", "missing", "extra", "not JSON"])
+    kind = rng.choice(
+        ["length", "shape", "offsets", "dtype", "negative", "overflow", "missing", "extra", "not JSON"]
+    )
     if kind == "shape":
         header[name]["shape"] = [2**40, 2**20]
     elif kind == "offsets":
@@ -192,7 +201,8 @@ def _weights_header(model: Path, _: Path, rng: Random) -> str:
 def _files(model: Path, other: Path, rng: Random) -> str:
     file = model / rng.choice(_FILES)
     kind = rng.choice(
-        ["swapped", "missing", "empty", "folder", "link", "loop", "fifo", "extra", "model is a file", "model is a loop",
+        ["swapped", "missing", "empty", "folder", "link", "loop", "fifo", "extra", "model is a file",
+        "model is a loop",
          "model is a link", "each other's names", "unreadable bytes"]
     )  # fmt: skip
     if kind in ("missing", "folder", "link", "loop"):

@@ -15,7 +15,9 @@ from faults.parquet import parquet_bytes
 from faults.runner import Pool, Run
 from faults.trees import KEYWORD_FILES, TREE_FILES
 
-_FORMATS = ["jsonl"] * 5 + ["json"] * 2 + ["csv"] * 3 + ["tsv"] * 2 + ["parquet"] * 3 + ["ndjson", "txt", "odd"]
+_FORMATS = (
+    ["jsonl"] * 5 + ["json"] * 2 + ["csv"] * 3 + ["tsv"] * 2 + ["parquet"] * 3 + ["ndjson", "txt", "odd"]
+)
 _COMMANDS = (
     ["check"] * 30 + ["fit"] * 20 + ["predict"] * 30 + ["explain"] * 8 + ["synthesize"] * 2 + ["score"] * 12
 )
@@ -98,7 +100,19 @@ def _documents(rng: Random, sound: list[Any], folder: Path) -> str:
 def _file_name(rng: Random, plain: str) -> str:
     if rng.random() < 0.94:
         return plain
-    odd = ["d\udcff", "d\x1b[31m", "d\x07", "x" * 220, "-d", "d d", "d\n", "[bold]d", "ü" * 100, "d\x85", "a,b"]
+    odd = [
+        "d\udcff",
+        "d\x1b[31m",
+        "d\x07",
+        "x" * 220,
+        "-d",
+        "d d",
+        "d\n",
+        "[bold]d",
+        "ü" * 100,
+        "d\x85",
+        "a,b",
+    ]
     return rng.choice(odd)
 
 
@@ -114,7 +128,7 @@ def _write(folder: Path, name: str, data: bytes) -> str:
 
 def _small_file(rng: Random, folder: Path, kinds: dict[str, Any], plain: str, odds: float) -> str:
     """Write a tree or keywords, spoiled with some chance; gives the file's name."""
-    name = rng.choice([one for one in kinds])
+    name = rng.choice(list(kinds))
     data = kinds[name](rng)
     if rng.random() < odds:
         for _ in range(rng.choice([1, 1, 2])):
@@ -133,7 +147,9 @@ def _on_documents(scene: Scene, command: str) -> tuple[Run, dict[str, str]]:
         model = str(models(scene.pool)[rng.choice(["model", "default"])])
         if command == "explain":
             report, outputs = _json_option(rng)
-            category = [rng.choice(["physics", "science", "arts", odd_text(rng)])] if rng.random() < 0.3 else []
+            category = (
+                [rng.choice(["physics", "science", "arts", odd_text(rng)])] if rng.random() < 0.3 else []
+            )
             return Run(["explain", model, *_after_dashes(category), "--documents", name, *report]), outputs
         output = rng.choice(["out.jsonl", "out.jsonl", "old.jsonl", "-"])
         (folder / "old.jsonl").write_bytes(b"old\n")
@@ -198,7 +214,9 @@ def _on_dataset(scene: Scene, command: str) -> tuple[Run, dict[str, str]]:
     data = encoded(found, rng.choice(["jsonl", "jsonl", "jsonl", "json", "csv", "parquet"]), rng)
     if rng.random() < 0.5:
         data = spoil_bytes(data, rng, files.get("corpus.jsonl", b""))
-    name = _write(folder, f"{_file_name(rng, 'found')}.{rng.choice(['jsonl', 'jsonl', 'json', 'csv', 'parquet'])}", data)
+    name = _write(
+        folder, f"{_file_name(rng, 'found')}.{rng.choice(['jsonl', 'jsonl', 'json', 'csv', 'parquet'])}", data
+    )
     draw = ["--without-draw", rng.choice(["0", "1", "9"])] if rng.random() < 0.3 else []
     return Run(["score", name, "data", *draw, *report]), outputs
 
@@ -214,15 +232,33 @@ def _synthesize(scene: Scene) -> tuple[Run, dict[str, str]]:
 # -- options ---------------------------------------------------------------------------------------------------
 
 _SETTINGS = [
-    "beta", "dimension", "min_count", "space", "classifier", "em_rounds", "filter_widths", "samples", "use_hierarchy",
+    "beta", "dimension", "min_count", "space", "classifier", "em_rounds", "filter_widths", "samples",
+    "use_hierarchy",
     "no_such", "", "method", "window", "epochs", "seed",
 ]  # fmt: skip
 _SETTING_VALUES = [
-    "0", "-1", "1", "2", "1.5", "NaN", "Infinity", "-Infinity", "1e999", "null", "true", "[]", "{}", "[[1]]", "x", "", "1,2",
-    "\x1b[31m", "9" * 400, "[" * 5_000, '"' + "x" * 4_000 + '"', "\udcff", "=", "spectral", "mean-logistic", "kim-cnn",
+    "0", "-1", "1", "2", "1.5", "NaN", "Infinity", "-Infinity", "1e999", "null", "true", "[]", "{}", "[[1]]",
+    "x", "", "1,2",
+    "\x1b[31m", "9" * 400, "[" * 5_000, '"' + "x" * 4_000 + '"', "\udcff", "=", "spectral", "mean-logistic",
+    "kim-cnn",
 ]  # fmt: skip
 _BOUNDS = ["line", "ratio", "depth", "label", "nodes", "memory", "no_such", ""]
-_BOUND_VALUES = ["0", "1", "64MB", "1k", "-1", "NaN", "1e9", "", "x" * 3_000, "9" * 20, "1 GB", "\x1b[31m", "200", "١"]
+_BOUND_VALUES = [
+    "0",
+    "1",
+    "64MB",
+    "1k",
+    "-1",
+    "NaN",
+    "1e9",
+    "",
+    "x" * 3_000,
+    "9" * 20,
+    "1 GB",
+    "\x1b[31m",
+    "200",
+    "١",
+]
 
 
 def odd_options(rng: Random, command: str) -> list[str]:
@@ -254,4 +290,6 @@ def odd_options(rng: Random, command: str) -> list[str]:
 
 def _without_nul(argument: str) -> bytes:
     """An argument as a shell could give it: no NUL, and bytes where it is no character."""
-    return argument.replace("\0", "").encode("utf-8", "surrogateescape" if "\ud800" not in argument else "replace")
+    return argument.replace("\0", "").encode(
+        "utf-8", "surrogateescape" if "\ud800" not in argument else "replace"
+    )

@@ -12,15 +12,21 @@ Documents = list[Any]
 
 DEEP = 100_000
 ODD_TEXTS = [
-    "", " \t ", "\0", "a\0b", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x07\x08\x7f", "\x85\x9b31m", "\u2028\u2029",
-    "\ud800", "\udc80 half", "é\u0301", "\u202eright", "=cmd()|'x'!A1", '"', "'", "a,b", "a\tb", "a\nb", "a\r\nb", "a/b",
-    "/", "//", "science/", "science/physics/", "ROOT", "science", "artz", "null", "NaN", "-", "--help", "~", "*x", "&x",
-    "!!python/object:os.system", "x" * 300, "x" * 5_000, "ü" * 2_000, "😀" * 100, "1e999", "9" * 400, "\ufeff", "%s%n", "{}",
+    "", " \t ", "\0", "a\0b", "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x07\x08\x7f", "\x85\x9b31m",
+    "\u2028\u2029",
+    "\ud800", "\udc80 half", "é\u0301", "\u202eright", "=cmd()|'x'!A1", '"', "'", "a,b", "a\tb", "a\nb",
+    "a\r\nb", "a/b",
+    "/", "//", "science/", "science/physics/", "ROOT", "science", "artz", "null", "NaN", "-", "--help", "~",
+    "*x", "&x",
+    "!!python/object:os.system", "x" * 300, "x" * 5_000, "ü" * 2_000, "😀" * 100, "1e999", "9" * 400, "\ufeff",
+    "%s%n", "{}",
     "[bold]x[/bold]", "[/]", "\\", "\\u0000", "..", "../../etc/passwd", "quantum " * 400,
 ]  # fmt: skip
 ODD_VALUES: list[Any] = [
-    None, True, False, 0, -1, 1.5, 10**400, -(10**30), float("nan"), float("inf"), -float("inf"), 1e308, [], {}, [[]],
-    [None], [1], ["a", 1], {"a": 1}, [["a"]], "", ["", ""], [{}], ["x"] * 1_000, {"": ""}, [float("nan")], 2**63, 2**64,
+    None, True, False, 0, -1, 1.5, 10**400, -(10**30), float("nan"), float("inf"), -float("inf"), 1e308, [],
+    {}, [[]],
+    [None], [1], ["a", 1], {"a": 1}, [["a"]], "", ["", ""], [{}], ["x"] * 1_000, {"": ""}, [float("nan")],
+    2**63, 2**64,
 ]  # fmt: skip
 
 
@@ -117,7 +123,9 @@ def _one_leaf(found: Documents, rng: Random) -> Documents:
 
 
 def _same_text(found: Documents, rng: Random) -> Documents:
-    text = rng.choice(["quantum", "the of and", "12 34", "x " * 50, "日本語の文章です。", "\u0e44\u0e17\u0e22"])
+    text = rng.choice(
+        ["quantum", "the of and", "12 34", "x " * 50, "日本語の文章です。", "\u0e44\u0e17\u0e22"]
+    )
     for one in found:
         if isinstance(one, dict):
             one["text"] = text
@@ -132,10 +140,13 @@ _DOCUMENTS: list[Callable[[Documents, Random], Documents]] = [
 # -- bytes -----------------------------------------------------------------------------------------------------
 
 _PIECES = [
-    b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80", b"\x1b[31m", b"\r", b"\r\n", b"\n", b'"', b"'",
-    b",", b"\t", b"{", b"}", b"[", b"]", b":", b"\\", b"\\ud800", b"NaN", b"-Infinity", b"1e999", b"9" * 5_000, b"- ",
+    b"\0", b"\xff", b"\xfe\xff", b"\xef\xbb\xbf", b"\xc0\x80", b"\xed\xa0\x80", b"\x1b[31m", b"\r", b"\r\n",
+    b"\n", b'"', b"'",
+    b",", b"\t", b"{", b"}", b"[", b"]", b":", b"\\", b"\\ud800", b"NaN", b"-Infinity", b"1e999", b"9" * 5_000,
+    b"- ",
     b"&a [*a, *a]", b"*a", b"!!python/object/apply:os.system ['true']", b"? ", b"<<: *a", b"---\n", b"%YAML 9.9\n",
-    b"=1+1", b"\x85", b"\xe2\x80\xa8", b"\x1f\x8b\x08", b"(\xb5/\xfd", b"PAR1", b"\n\n\n", b" " * 2_000, b"#", b"!", b"| ", b"> ",
+    b"=1+1", b"\x85", b"\xe2\x80\xa8", b"\x1f\x8b\x08", b"(\xb5/\xfd", b"PAR1", b"\n\n\n", b" " * 2_000, b"#",
+    b"!", b"| ", b"> ",
     b"[" * DEEP, b'{"a":' * 20_000, b"(" * 1_000, b"a: " * 500, b"  " * 3_000 + b"x:\n",
 ]  # fmt: skip
 

@@ -60,12 +60,34 @@ def _odd_column(rows: int, rng: Random) -> Any:
     bytes_ = [rng.choice([b"", b"\xff\xfe", b"text", b"\0"]) for _ in range(rows)]
     kind = rng.choice(
         [
-            pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "Europe/Berlin"), pa.timestamp("s", "No/Where"), pa.date32(),
-            pa.date64(), pa.time64("us"), pa.duration("s"), pa.int64(), pa.uint8(), pa.bool_(), pa.float16(), pa.float64(),
-            pa.decimal128(38, 10), pa.binary(), pa.large_binary(), pa.string(), pa.null(), pa.list_(pa.binary()),
-            pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.map_(pa.string(), pa.int64()), "dictionary", "bad text",
-            "dates", "interval", "views",
-        ]  # fmt: skip
+            pa.timestamp("s"),
+            pa.timestamp("ns"),
+            pa.timestamp("us", "Europe/Berlin"),
+            pa.timestamp("s", "No/Where"),
+            pa.date32(),
+            pa.date64(),
+            pa.time64("us"),
+            pa.duration("s"),
+            pa.int64(),
+            pa.uint8(),
+            pa.bool_(),
+            pa.float16(),
+            pa.float64(),
+            pa.decimal128(38, 10),
+            pa.binary(),
+            pa.large_binary(),
+            pa.string(),
+            pa.null(),
+            pa.list_(pa.binary()),
+            pa.list_(pa.int64()),
+            pa.struct([("a", pa.int64())]),
+            pa.map_(pa.string(), pa.int64()),
+            "dictionary",
+            "bad text",
+            "dates",
+            "interval",
+            "views",
+        ]
     )
     try:
         if kind == "dictionary":
@@ -93,5 +115,12 @@ def _odd_column(rows: int, rng: Random) -> Any:
             plain = pa.int32() if kind.bit_width == 32 else pa.int64()
             return pa.array([one % 2**31 if kind.bit_width == 32 else one for one in whole], plain).view(kind)
         return pa.array(whole, pa.int64()).cast(kind, safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, TypeError, ValueError, OverflowError):
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+        pa.ArrowTypeError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):
         return pa.array([None] * rows, pa.string())

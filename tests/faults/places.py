@@ -20,7 +20,13 @@ _INPUTS = {
     "check": ["docs.jsonl", "tree.yaml", "keywords.yaml"],
     "explain": ["docs.jsonl", "model/model.json", "model/weights.safetensors"],
     "synthesize": ["model/model.json", "model/weights.safetensors"],
-    "score": ["found.jsonl", "data/corpus.jsonl", "data/doc_id.txt", "data/label_hier.txt", "data/meta_dict.json"],
+    "score": [
+        "found.jsonl",
+        "data/corpus.jsonl",
+        "data/doc_id.txt",
+        "data/label_hier.txt",
+        "data/meta_dict.json",
+    ],
 }
 
 
@@ -37,7 +43,15 @@ def command(name: str, output: str) -> list[str]:
     """A command that writes a file, or a folder, under this name."""
     return {
         "predict": ["predict", "model", "docs.jsonl", "-q", "--threads=1", "-o", output],
-        "check": ["check", "docs.jsonl", "--taxonomy=tree.yaml", "--keywords=keywords.yaml", "-q", "--json", output],
+        "check": [
+            "check",
+            "docs.jsonl",
+            "--taxonomy=tree.yaml",
+            "--keywords=keywords.yaml",
+            "-q",
+            "--json",
+            output,
+        ],
         "explain": ["explain", "model", "physics", "--documents=docs.jsonl", "--json", output],
         "synthesize": ["synthesize", "model", "physics", "--json", output],
         "score": ["score", "found.jsonl", "data", "--json", output],
@@ -69,7 +83,9 @@ def _over_an_input(scene: Scene) -> None:
     name = _any(scene)
     read = rng.choice(_INPUTS[name])
     way = rng.choice(["same", "relative", "absolute", "link", "hard link", "link to a folder"])
-    output = {"same": read, "relative": f"./data/../{read}", "absolute": str(scene.folder / read)}.get(way, "way")
+    output = {"same": read, "relative": f"./data/../{read}", "absolute": str(scene.folder / read)}.get(
+        way, "way"
+    )
     if way == "link":
         (scene.folder / "way").symlink_to(read)
     elif way == "hard link":
@@ -87,7 +103,9 @@ def _over_an_input(scene: Scene) -> None:
 
 def _model_over_an_input(scene: Scene) -> None:
     name = scene.random.choice(["fit", "demo"])
-    output = scene.random.choice(["docs.jsonl", "data", ".", "..", "tree.yaml", "/", "data/..", str(scene.folder), "model/.."])
+    output = scene.random.choice(
+        ["docs.jsonl", "data", ".", "..", "tree.yaml", "/", "data/..", str(scene.folder), "model/.."]
+    )
     more = ["--overwrite"] if scene.random.random() < 0.7 else []
     scene.verdict.title += f": {name} -o {output if output[0] != '/' else 'absolute'}"
     _refused(scene, Run([*command(name, output), *more]))
@@ -96,20 +114,50 @@ def _model_over_an_input(scene: Scene) -> None:
 def _odd_names(scene: Scene) -> None:
     rng = scene.random
     name = _any(scene, "fit", "demo")
-    odd = rng.choice(["", "x" * 255, "x" * 300, "a/" * 2_500 + "x", "r\x1b[31m", "r\udcff", "r\n", "é" * 120, "r\x85", "[bold]r", "~", "r/", "r//."])
+    odd = rng.choice(
+        [
+            "",
+            "x" * 255,
+            "x" * 300,
+            "a/" * 2_500 + "x",
+            "r\x1b[31m",
+            "r\udcff",
+            "r\n",
+            "é" * 120,
+            "r\x85",
+            "[bold]r",
+            "~",
+            "r/",
+            "r//.",
+        ]
+    )
     before = snapshot(scene.folder)
     (ended,) = scene.run(Run(command(name, odd)))
     after = snapshot(scene.folder)
     if ended.code != 0:
         scene.wrong(*judge_files(before, after))
     else:
-        scene.wrong(*(f"{one} was left behind" for one in after if TEMPORARY.fullmatch(one.rpartition("/")[2])))
+        scene.wrong(
+            *(f"{one} was left behind" for one in after if TEMPORARY.fullmatch(one.rpartition("/")[2]))
+        )
         scene.wrong(*(f"{one} has changed" for one in before if before[one] != after.get(one)))
 
 
 def _not_there(scene: Scene) -> None:
     name = _any(scene, "fit")
-    output = scene.random.choice(["no/such/out", "docs.jsonl/out", "loop", "loop/out", "dangling/out", "/proc/out", "/sys/out", "/proc/1/x", "/dev/x/out"])
+    output = scene.random.choice(
+        [
+            "no/such/out",
+            "docs.jsonl/out",
+            "loop",
+            "loop/out",
+            "dangling/out",
+            "/proc/out",
+            "/sys/out",
+            "/proc/1/x",
+            "/dev/x/out",
+        ]
+    )
     (scene.folder / "loop").symlink_to("loop")
     (scene.folder / "dangling").symlink_to("nowhere")
     scene.verdict.title += f": {name} to {output}"
@@ -274,14 +322,25 @@ def _two_writers(scene: Scene) -> None:
     if not out.exists():
         scene.wrong("no result is there")
     elif any(one.code == 0 for one in ended):
-        scene.wrong(*judge_output(out / "model" if name == "demo" else out, "model" if name == "demo" else _kind(name)))
+        scene.wrong(
+            *judge_output(
+                out / "model" if name == "demo" else out, "model" if name == "demo" else _kind(name)
+            )
+        )
     else:
         scene.wrong("none of them ends well")
 
 
 def _two_outputs(scene: Scene) -> None:
     arguments = ["compare", "data", "--systems=tfidf-svm", "--draws=1", "-q"]
-    pair = scene.random.choice([("--csv=t", "--markdown=t"), ("--json=t", "--report=./t"), ("--csv=t", "--latex=link"), ("--figures=t", "--csv=t")])
+    pair = scene.random.choice(
+        [
+            ("--csv=t", "--markdown=t"),
+            ("--json=t", "--report=./t"),
+            ("--csv=t", "--latex=link"),
+            ("--figures=t", "--csv=t"),
+        ]
+    )
     (scene.folder / "t").write_text("old\n")
     (scene.folder / "link").symlink_to("t")
     _refused(scene, Run([*arguments, *pair]))
@@ -290,7 +349,8 @@ def _two_outputs(scene: Scene) -> None:
 def _no_home(scene: Scene) -> None:
     name = _any(scene, "fit")
     environment = scene.random.choice(
-        [{"HOME": "/nonexistent", "XDG_CACHE_HOME": ""}, {"TMPDIR": "/nonexistent"}, {"HIMECAT_BOUNDS": "x"}, {"COLUMNS": "1"},
+        [{"HOME": "/nonexistent", "XDG_CACHE_HOME": ""}, {"TMPDIR": "/nonexistent"}, {"HIMECAT_BOUNDS": "x"},
+        {"COLUMNS": "1"},
          {"COLUMNS": "0"}, {"HIMECAT_BOUNDS": "line=1"}, {"HIMECAT_BOUNDS": "depth=9999999"}]
     )  # fmt: skip
     scene.judged(Run(command(name, "out"), environment=environment), {"out": _kind(name)})
@@ -318,4 +378,3 @@ _PLACES: dict[str, Callable[[Scene], None]] = {
     "streams again": _streams,
     "two outputs": _two_outputs,
 }
-

@@ -43,9 +43,20 @@ def _lines(rng: Random) -> bytes:
         lines.append(
             rng.choice(
                 [
-                    "physics ROOT", "physics science", "arts arts", "science physics", "arts physics", "biology physics",
-                    "other a b", "ROOT", "a", f"arts {odd_text(rng)}", f"{odd_text(rng)} arts", "arts\tpop art\tfine art", "# x",
-                ]  # fmt: skip
+                    "physics ROOT",
+                    "physics science",
+                    "arts arts",
+                    "science physics",
+                    "arts physics",
+                    "biology physics",
+                    "other a b",
+                    "ROOT",
+                    "a",
+                    f"arts {odd_text(rng)}",
+                    f"{odd_text(rng)} arts",
+                    "arts\tpop art\tfine art",
+                    "# x",
+                ]
             )
         )
     rng.shuffle(lines)
@@ -53,11 +64,16 @@ def _lines(rng: Random) -> bytes:
 
 
 _YAML_TRICKS = [
-    "a: &a\n  b: *a\n", "a: &a [x, y]\nb: *a\nc: *a\n", "<<: {a: b}\n", "? [a, b]\n: c\n", "? {a: b}\n: c\n", "- a\n- b\n- c: [d]\n",
-    "science: [physics, biology]\narts:\n", "1: 2\n3: 4.5\n", "yes: no\non: off\n", "2020-01-01: 10:20\n", "~: ~\n", "a: !!binary aGk=\n",
-    "!!set {a, b}\n", "!!omap [a: b]\n", "a: !!timestamp 99999-01-01\n", "%TAG ! tag:x,2000:\n--- !foo {a: b}\n", "a: |\n  b\n",
-    "---\na: b\n---\nc: d\n", "a: b: c\n", "\ta: b\n", "science:\n  physics:\nscience:\n  biology:\narts:\n", "0x1F: .inf\n.nan: 1_000\n",
-    "science: {physics: , biology: }\narts: ''\n", "'': {'': {'': }}\n", "a/b: [c/d]\n", "- [a, b]\n- [c, [d]]\n", "&a {*a : b}\n",
+    "a: &a\n  b: *a\n", "a: &a [x, y]\nb: *a\nc: *a\n", "<<: {a: b}\n", "? [a, b]\n: c\n", "? {a: b}\n: c\n",
+    "- a\n- b\n- c: [d]\n",
+    "science: [physics, biology]\narts:\n", "1: 2\n3: 4.5\n", "yes: no\non: off\n", "2020-01-01: 10:20\n",
+    "~: ~\n", "a: !!binary aGk=\n",
+    "!!set {a, b}\n", "!!omap [a: b]\n", "a: !!timestamp 99999-01-01\n",
+    "%TAG ! tag:x,2000:\n--- !foo {a: b}\n", "a: |\n  b\n",
+    "---\na: b\n---\nc: d\n", "a: b: c\n", "\ta: b\n", "science:\n  physics:\nscience:\n  biology:\narts:\n",
+    "0x1F: .inf\n.nan: 1_000\n",
+    "science: {physics: , biology: }\narts: ''\n", "'': {'': {'': }}\n", "a/b: [c/d]\n",
+    "- [a, b]\n- [c, [d]]\n", "&a {*a : b}\n",
 ]  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _attack(run: dict[str, Any], request: dict[str, Any], board: mmap.mmap) -> i
     os.environ.update(home | run.get("environment", {}))
     tempfile.tempdir = None
     _redirect(0, os.devnull, os.O_RDONLY)
-    sys.stdin = open(0, closefd=False)
+    sys.stdin = os.fdopen(0, closefd=False)
     sys.stdout = sys.__stdout__ = _stream(1, run["out"], run.get("stdout", ""))
     sys.stderr = sys.__stderr__ = _stream(2, run["err"], run.get("stderr", ""))
     if run.get("disk") and not _mount(*run["disk"].rsplit(":", 1)):
@@ -229,9 +229,8 @@ def _end_group(group: int) -> bool:
 
 
 def _resident(child: int) -> int:
-    with suppress(OSError, IndexError, ValueError):
-        with open(f"/proc/{child}/statm") as file:
-            return int(file.read().split()[1]) * mmap.PAGESIZE >> 20
+    with suppress(OSError, IndexError, ValueError), open(f"/proc/{child}/statm") as file:
+        return int(file.read().split()[1]) * mmap.PAGESIZE >> 20
     return 0
 
 
