@@ -64,12 +64,16 @@ class Scene:
         """Run commands at once, and judge how they ended."""
         ended = self.pool.run(self.folder, *runs, seconds=seconds, megabytes=megabytes)
         for run, one in zip(runs, ended, strict=True):
-            self.verdict.command = run.arguments
+            self.note(run, one)
             self.wrong(*judge_end(one, sent, codes))
-            self.verdict.seconds = max(self.verdict.seconds, one.seconds)
-            self.verdict.megabytes = max(self.verdict.megabytes, one.megabytes)
-            self.verdict.said = one.err.decode(errors="replace")[-600:]
         return ended
+
+    def note(self, run: Run, ended: Ended) -> None:
+        """Take down a command and how it ended."""
+        self.verdict.command = run.arguments
+        self.verdict.seconds = max(self.verdict.seconds, ended.seconds)
+        self.verdict.megabytes = max(self.verdict.megabytes, ended.megabytes)
+        self.verdict.said = ended.err.decode(errors="replace")[-600:]
 
     def judged(
         self,

@@ -230,8 +230,9 @@ def _streams(scene: Scene) -> None:
     scene.verdict.title += f": {name} to {output}, standard output {out or 'sound'}, error {err or 'sound'}"
     before = snapshot(scene.folder)
     arguments = [one for one in command(name, output) if one != "-q"]
-    (ended,) = scene.pool.run(scene.folder, Run(arguments, stdout=out, stderr=err))
-    scene.verdict.command = arguments
+    run = Run(arguments, stdout=out, stderr=err)
+    (ended,) = scene.pool.run(scene.folder, run)
+    scene.note(run, ended)
     if err in ("closed", "full", "unread"):
         # What it says cannot be seen; that it ends well can.
         ended = replace(ended, err=ended.err or b"unseen")
@@ -274,7 +275,7 @@ def _full_disk(scene: Scene) -> None:
     run = Run(command(name, "disk/out"), disk=f"{scene.folder / 'disk'}:4k")
     before = snapshot(scene.folder)
     (ended,) = scene.pool.run(scene.folder, run)
-    scene.verdict.command = run.arguments
+    scene.note(run, ended)
     if ended.code == 77:
         scene.verdict.title += " (skipped: there is no right to mount)"
         return

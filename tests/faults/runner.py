@@ -184,8 +184,9 @@ class Pool:
         self._all = [Zygote(self.work, shim) for _ in range(jobs)]
         for one in self._all:
             self._idle.put(one)
-        # What is made once may need something else that is.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        # One for each thing: what is made may take a while, and need something else that is made once.
+        self._locks: dict[str, threading.Lock] = {}
         self._kept: dict[str, Any] = {}
 
     def run(
@@ -205,6 +206,8 @@ class Pool:
     def once(self, name: str, make: Any) -> Any:
         """What is made once for all attacks, such as a model; `make` is called with a new folder."""
         with self._lock:
+            lock = self._locks.setdefault(name, threading.Lock())
+        with lock:
             if name not in self._kept:
                 folder = self.work / f"once-{name}"
                 folder.mkdir()
