@@ -68,3 +68,27 @@ def test_every_compiled_loop_is_a_kernel() -> None:
         )
     ]
     assert outside == []
+
+
+def test_whatever_is_shown_passes_the_module_that_makes_it_printable() -> None:
+    """Nobody else opens a console of Rich, makes a text for it, or prints."""
+    found = []
+    for path in MODULES:
+        name = str(path.relative_to(PACKAGE))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            # The help has no data in it, and colours.
+            if name in ("runtime/terminal.py", "cli/app.py"):
+                continue
+            if isinstance(node, ast.ImportFrom) and node.module in ("rich.console", "rich.text"):
+                # The type of a console may be named.
+                if [alias.name for alias in node.names] != ["Console"] or node.col_offset != 4:
+                    found.append(f"{name}:{node.lineno} imports from {node.module}")
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                found.append(f"{name}:{node.lineno} prints")
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr == "echo"
+            ):
+                found.append(f"{name}:{node.lineno} echoes")
+    assert found == []

@@ -20,7 +20,7 @@ from himecat.cli.places import check_places
 from himecat.cli.score import score
 from himecat.errors import UsageError
 from himecat.runtime.leftovers import clean_leftovers
-from himecat.runtime.terminal import tell
+from himecat.runtime.terminal import tell, write
 
 # Names or places: what they name is read.
 _MAY_BE_PATHS = ("encoder", "systems")
@@ -102,7 +102,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"himecat {__version__}")
+        write(f"himecat {__version__}")
         raise typer.Exit
 
 

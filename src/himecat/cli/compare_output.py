@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from himecat.cli.options import STDOUT, as_json
 from himecat.errors import HimecatError, MissingExtraError, OutputError, UsageError
-from himecat.runtime.terminal import printable
+from himecat.runtime.terminal import write
 
 if TYPE_CHECKING:
     from himecat.compare.protocol.compare import Comparison, LabelMap
@@ -97,7 +97,7 @@ def write_outputs(
 
 def _write(path: Path, content: str, what: str) -> None:
     if str(path) == STDOUT:
-        print(printable(content), end="" if content.endswith("\n") else "\n")
+        write(content)
         return
     from himecat.runtime.files import write_atomic
 

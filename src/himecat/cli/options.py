@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ import typer
 
 from himecat.errors import UsageError
 from himecat.runtime.bounds import set_bounds
-from himecat.runtime.terminal import plain_json, tell
+from himecat.runtime.terminal import plain_json, tell, write
 
 if TYPE_CHECKING:
     from himecat.estimator import HiMeCat
@@ -261,7 +260,7 @@ def open_model(folder: Path, *, online: bool = False, quiet: bool = False) -> Hi
 def write_json(target: Path, result: Any) -> None:
     """Write a result to a file, whole or not at all, or to standard output."""
     if str(target) == STDOUT:
-        sys.stdout.write(as_json(result))
+        write(as_json(result))
         return
     from himecat.runtime.files import write_atomic
 

@@ -11,6 +11,7 @@ import numpy as np
 from himecat.input.problems import Problems, Severity
 from himecat.input.taxonomy.readers import render_tree
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.terminal import text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,20 +136,19 @@ def render(report: CheckReport, console: Console, *, errors: bool = True) -> Non
 
     Examples
     --------
-    >>> from rich.console import Console
     >>> from himecat.input.check import check
+    >>> from himecat.runtime.terminal import console
     >>> report = check([{"text": "a red fox", "labels": "a"}, {"text": "two cats sit", "labels": "b"}])
-    >>> render(report, Console(width=80))
+    >>> render(report, console(width=80))
     documents           2, of which 2 labelled
     ...
     """
     from rich.table import Table
-    from rich.text import Text
 
     if report.documents:
         facts = Table.grid(padding=(0, 3))
         for name, fact in _facts(report):
-            facts.add_row(Text(name, style="bold"), Text(fact))
+            facts.add_row(text(name, "bold"), text(fact))
         console.print(facts)
     if report.metadata:
         table = Table("metadata", box=None, padding=(0, 3, 0, 0))
@@ -156,7 +156,7 @@ def render(report: CheckReport, console: Console, *, errors: bool = True) -> Non
             table.add_column(heading, justify="right")
         for kind in report.metadata:
             shares = f"{kind.coverage:.1%}", f"{kind.sharing:.1%}"
-            table.add_row(Text(kind.name), shares[0], f"{kind.distinct:,}", f"{kind.repeated:,}", shares[1])
+            table.add_row(text(kind.name), shares[0], f"{kind.distinct:,}", f"{kind.repeated:,}", shares[1])
         console.print()
         console.print(table)
     if report.taxonomy and 0 < len(report.labels_per_leaf) <= _DRAWN_LEAVES:
@@ -166,8 +166,8 @@ def render(report: CheckReport, console: Console, *, errors: bool = True) -> Non
         }
         drawn = render_tree(report.taxonomy, lambda node: counts.get(node, ""))
         console.print()
-        console.print(Text("labelled documents", style="bold"))
-        console.print(Text(drawn))
+        console.print(text("labelled documents", "bold"))
+        console.print(text(drawn))
     _render_problems(report.problems, console, errors)
 
 
@@ -193,7 +193,6 @@ def _facts(report: CheckReport) -> Iterator[tuple[str, str]]:
 
 def _render_problems(problems: Problems, console: Console, errors: bool) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     looks: tuple[tuple[Severity, str], ...] = (("note", "cyan"), ("warning", "yellow"), ("error", "red"))
     for severity, colour in looks:
@@ -201,13 +200,13 @@ def _render_problems(problems: Problems, console: Console, errors: bool) -> None
         if not number or (severity == "error" and not errors):
             continue
         console.print()
-        console.print(Text(f"{number:,} {severity}{'s' * (number != 1)}", style=f"bold {colour}"))
+        console.print(text(f"{number:,} {severity}{'s' * (number != 1)}", f"bold {colour}"))
         listed = Table.grid(padding=(0, 1))
         for problem in problems.of(severity):
-            listed.add_row(Text("-", style=colour), Text(str(problem)))
+            listed.add_row(text("-", colour), text(str(problem)))
         console.print(listed)
         if problems.hidden(severity):
-            console.print(Text(f"  ... and {problems.hidden(severity):,} more", style=colour))
+            console.print(text(f"  ... and {problems.hidden(severity):,} more", colour))
     if not problems.has_errors:
         console.print()
-        console.print(Text("no errors", style="bold green"))
+        console.print(text("no errors", "bold green"))

@@ -160,6 +160,17 @@ def tell(message: str, prefix: str = "") -> None:
         return
 
 
+def write(content: str) -> None:
+    """Write a result to standard output; the last line is ended.
+
+    Examples
+    --------
+    >>> write("a\\x1b[2J")
+    a\\x1b[2J
+    """
+    sys.stdout.write(printable(content) + "\n" * (not content.endswith("\n")))
+
+
 def _spelled(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
