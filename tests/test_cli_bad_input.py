@@ -704,6 +704,18 @@ def test_folders_that_no_demo_wrote(himecat: Himecat, place: Path) -> None:
     refuses(himecat, place, ["demo", "-o", "docs.jsonl"], "docs.jsonl is a file")
 
 
+def test_a_dataset_of_somebody_else_is_no_demo(himecat: Himecat, place: Path, letters: Path) -> None:
+    """Its files have the names of the sample's."""
+    shutil.copytree(letters, place / "data")
+    command = ["demo", "-o", "data", "--overwrite"]
+    refuses(himecat, place, command, "data is left alone, because README.md is not what himecat demo wrote")
+    for file in (place / "data").iterdir():
+        file.unlink()
+    (place / "data" / "model").mkdir()
+    (place / "data" / "model" / "notes.txt").write_text("mine")
+    refuses(himecat, place, command, "data holds model/notes.txt, which himecat demo did not write")
+
+
 class TestFullDisk:
     @pytest.fixture(autouse=True)
     def _full(self, monkeypatch: pytest.MonkeyPatch, letters_model: Path) -> None:

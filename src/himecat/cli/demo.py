@@ -16,18 +16,22 @@ from himecat.errors import OutputError
 from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
-from himecat.runtime.files import replaced_folder, write_atomic
+from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE, replaced_folder, write_atomic
 from himecat.runtime.progress import Progress
-from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy, write_sample
+from himecat.sample import (
+    METADATA,
+    sample_documents,
+    sample_files,
+    sample_split,
+    sample_taxonomy,
+    write_sample,
+)
 
 A_LEAF = "missed-bins"
 """A leaf of the sample corpus whose name stands nowhere else in its tree."""
 
-# What a demo folder holds; a folder with anything else in it is never replaced.
-_WRITTEN = {
-    "README.md", "corpus.jsonl", "doc_id.txt", "documents.jsonl", "label_hier.txt", "meta_dict.json", "model",
-    "predictions.jsonl", "report.html", "taxonomy.yaml",
-}  # fmt: skip
+# What a demo folder holds beside the files of the sample corpus.
+_RESULTS = ("model", "predictions.jsonl", "report.html")
 
 
 def run_demo(
@@ -97,15 +101,25 @@ def _fill(
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
-    """Only what an earlier demo wrote is ever replaced."""
+    """Only what an earlier demo wrote, and nobody has changed since, is ever replaced."""
     if target.exists() and not target.is_dir():
         raise OutputError(f"{target} is a file: choose another folder.")
-    if target.is_dir() and any(target.iterdir()):
-        if not overwrite:
-            raise OutputError(f"{target} exists already: choose another folder or pass --overwrite.")
-        strange = sorted(found.name for found in target.iterdir() if found.name not in _WRITTEN)
-        if strange:
+    if not target.is_dir() or not any(target.iterdir()):
+        return
+    if not overwrite:
+        raise OutputError(f"{target} exists already: choose another folder or pass --overwrite.")
+    corpus = sample_files()
+    for found in sorted(target.iterdir()):
+        inside = sorted(one.name for one in found.iterdir()) if found.is_dir() else []
+        strange = found.name not in _RESULTS and found.name not in corpus
+        if strange or (inside and (found.name != "model" or not {*inside} <= {MODEL_FILE, WEIGHTS_FILE})):
+            name = found.name if strange else f"{found.name}/{inside[0]}"
             raise OutputError(
-                f"{target} holds {strange[0]}, which himecat demo did not write, and is left alone: choose "
-                "another folder."
+                f"{target} holds {name}, which himecat demo did not write, and is left alone: choose another folder."
+            )
+    for name, text in corpus.items():
+        file = target / name
+        if not file.is_file() or file.read_bytes() != text.encode():
+            raise OutputError(
+                f"{target} is left alone, because {name} is not what himecat demo wrote: choose another folder."
             )

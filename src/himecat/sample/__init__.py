@@ -166,15 +166,21 @@ def write_sample(folder: str | PathLike[str], n_documents: int | None = None, pe
     target = Path(folder)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise OutputError(f"{target} exists already; name a new or an empty folder.")
-    contents = _contents(n_documents, per_leaf)
+    contents = sample_files(n_documents, per_leaf)
     with atomic_folder(target, overwrite=True, what="The sample corpus") as unfinished:
         for name, content in contents.items():
             (unfinished / name).write_text(content, encoding="utf-8", newline="\n")
     return target
 
 
-def _contents(n_documents: int | None, per_leaf: int) -> dict[str, str]:
-    """The text of every file, by name."""
+def sample_files(n_documents: int | None = None, per_leaf: int = 5) -> dict[str, str]:
+    """The text of every file that `write_sample` writes, by name.
+
+    Examples
+    --------
+    >>> sample_files()["meta_dict.json"]
+    '{"metadata": ["senders", "tags"]}\\n'
+    """
     documents, tree = sample_documents(n_documents), sample_taxonomy()
     shown = sample_split(documents, per_leaf)
     rows_of: dict[str, list[int]] = {tree.title(leaf): [] for leaf in tree.leaves}
