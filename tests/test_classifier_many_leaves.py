@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from himecat import HiMeCat
+from himecat import HiMeCat, predictor
+from himecat.classifier import assignments
 from himecat.classifier.cross_validation import plan_folds
+from himecat.classifier.fit import memory_of_fit
 from himecat.classifier.scorer import leaf_groups
+from himecat.errors import DataError
 from himecat.input.corpus import Supervision
+from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import Default
+from himecat.methods import Default, Paper
+from himecat.runtime.bounds import VARIABLE
 
 
 def tree(*widths: int) -> Taxonomy:
@@ -87,3 +96,110 @@ def test_documents_of_very_many_categories_find_their_place() -> None:
     placed = model.predict(documents[2 * len(paths) :])
     right = np.mean([path == wanted for path, wanted in zip(placed, truth[2 * len(paths) :], strict=True)])
     assert right > 0.8
+
+
+def few_documents() -> list[dict[str, str]]:
+    words = ["fox wolf den", "car wheel road", "song choir tune"]
+    return [{"text": f"{words[i % 3]} {words[i % 3]} n{i % 5}", "labels": f"n.{i % 3}"} for i in range(30)]
+
+
+_FIT = """
+import resource, sys
+from himecat import Default, HiMeCat, Taxonomy
+kind, count = sys.argv[1], int(sys.argv[2])
+paths = {
+    "wide": [(f"g{i // 100}", f"leaf {i}") for i in range(count)],
+    "flat": [("top", f"leaf {i}") for i in range(count)] + [("other",)],
+    "deep": [(*(f"n{level}.{i}" for level in range(count // 500)), f"leaf {i}") for i in range(500)],
+}[kind]
+words = ["fox wolf den", "car wheel road", "song choir tune"]
+documents = [
+    {"text": f"{words[i % 3]} {words[i % 3]} n{i % 5}", "labels": list(paths[(i * 37) % len(paths)])} for i in range(30)
+]
+model = HiMeCat(
+    taxonomy=Taxonomy.from_paths(paths), method=Default(min_count=1, dimension=20), allow_empty_leaves=True, threads=1
+)
+placed = model.fit(documents).assign(documents)
+assert len(model.explain(documents[0]["labels"]).words) > 0
+assert len(model.explain(documents=documents[:2])) == 2
+assert len(model.synthesize(documents[0]["labels"], 1)) == 1
+print(len(placed), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="ru_maxrss is in kilobytes on Linux only")
+@pytest.mark.parametrize(
+    ("kind", "count", "megabytes"),
+    [
+        ("wide", 20_000, 600),
+        ("flat", 20_000, 600),
+        ("deep", 20_000, 600),
+        *(pytest.param(kind, 100_000, 2000, marks=pytest.mark.slow) for kind in ("wide", "flat", "deep")),
+    ],
+)
+def test_very_many_leaves_fit_in_little_memory(kind: str, count: int, megabytes: int) -> None:
+    """A matrix of leaves x leaves would take 1.6 GB for 20,000 of them."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FIT, kind, str(count)],
+        capture_output=True,
+        text=True,
+        env=os.environ,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    documents, used = map(int, done.stdout.split())
+    assert documents == 30
+    assert used < megabytes
+
+
+def test_a_fit_beyond_the_memory_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "memory=1MB")
+    model = HiMeCat(taxonomy=tree(3), method=Default(min_count=1), threads=1)
+    model.fit(few_documents())
+    wide = HiMeCat(taxonomy=tree(3000), method=Default(min_count=1), allow_empty_leaves=True, threads=1)
+    with pytest.raises(DataError) as caught:
+        wide.fit(few_documents())
+    said = str(caught.value)
+    assert said.startswith(
+        "30 documents x 3,000 leaves, with 14 different words and metadata values, need about "
+    )
+    assert "the bound is 1 MB (--bound memory=" in said
+    paper = Paper(min_count=1, samples=1, beta=50_000)
+    with pytest.raises(
+        DataError, match=r"50,000 synthetic documents of 7 words for each of 3 leaves need about"
+    ):
+        HiMeCat(taxonomy=tree(3), method=paper, threads=1).fit(few_documents())
+    monkeypatch.setenv(VARIABLE, "memory=1GB")
+    wide.fit(few_documents())
+
+
+def test_memory_grows_with_documents_leaves_words_and_threads() -> None:
+    sizes = {"dimension": 300, "n_features": 1000, "threads": 2, "n_fits": 4}
+    base = memory_of_fit(1000, 100, 500, **sizes)
+    assert memory_of_fit(2000, 100, 500, **sizes) > base
+    assert memory_of_fit(1000, 100, 1000, **sizes) == 2 * base
+    assert memory_of_fit(1000, 100, 500, **{**sizes, "threads": 4}) > base
+    assert memory_of_fit(1000, 100, 500, **{**sizes, "n_features": 2000}) > base
+
+
+def test_smaller_batches_place_documents_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = few_documents()
+    model = HiMeCat(taxonomy=tree(3), method=Default(min_count=1), threads=1).fit(documents)
+    whole = model.assign(documents)
+    seen: list[int] = []
+
+    def few_at_once(n_columns: int, most: int = 1 << 20, values: int = 0) -> int:
+        seen.append(values)
+        return 7
+
+    monkeypatch.setattr(predictor, "rows_at_once", few_at_once)
+    monkeypatch.setattr(assignments, "rows_at_once", lambda *_, **__: 4)
+    parts = [placed for _, _, placed in model.iter_assignments(documents, Problems())]
+    assert [len(part) for part in parts] == [7, 7, 7, 7, 2]
+    assert seen == [1 << 25]
+    assert np.concatenate([part.nodes for part in parts]).tolist() == whole.nodes.tolist()
+    assert np.concatenate([part.rounded for part in parts]) == pytest.approx(whole.rounded, abs=2e-6)
+    assert (
+        assignments.assign(model.taxonomy_, model.predict_proba(documents)).nodes.tolist()
+        == whole.nodes.tolist()
+    )

@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float32]
 # How many labelled documents a name, and keywords, count as.
 _NAME_MASS = 1.0
 _KEYWORD_MASS = 2.0
+# Characters of a path that an encoder is shown: long names above very many leaves would be gigabytes.
+_LONGEST_PATH = 2_000
 
 
 def name_seeds(
@@ -84,7 +86,7 @@ def _names(taxonomy: Taxonomy, vocabulary: Vocabulary) -> list[Phrase]:
     found = []
     for leaf, words in zip(taxonomy.leaves, names, strict=True):
         weights = {word: np.log(len(names) / shared[word]) / np.log(len(names)) for word in sorted(words)}
-        path = " ".join(name_words(" ".join(taxonomy.path(leaf))))
+        path = " ".join(name_words(" ".join(taxonomy.path(leaf))[-_LONGEST_PATH:]))
         found.append(_phrase(vocabulary, weights, path))
     return found
 

@@ -92,6 +92,13 @@ def fit_paper(
             space=space,
         )
 
+    if method.classifier != MIXTURE:
+        n_leaves, length = material.taxonomy.n_leaves, material.mean_length
+        refuse_beyond_memory(
+            # The documents of all leaves, the same in one piece, and a copy while a node high up learns from them.
+            3 * n_leaves * method.beta * length * np.dtype(np.int32).itemsize,
+            f"{method.beta:,} synthetic documents of {length:,} words for each of {n_leaves:,} leaves need",
+        )
     history: Sequence[Round] = ()
     if method.space == "sampled":
         kinds = used_metadata(material.corpus.metadata, ignore_metadata)
@@ -139,12 +146,6 @@ def _train_classifiers(
 ) -> TopDownClassifier:
     """Hierarchical data augmentation, and a flat classifier for every inner node."""
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
-    refuse_beyond_memory(
-        # The documents of all leaves, the same in one piece, and a copy while a node high up learns from them.
-        3 * taxonomy.n_leaves * method.beta * material.mean_length * np.dtype(np.int32).itemsize,
-        f"{method.beta:,} synthetic documents of {material.mean_length:,} words for each of {taxonomy.n_leaves:,} "
-        "leaves need",
-    )
     with progress.stage("Writing synthetic documents", total=taxonomy.n_leaves) as stage:
         synthetic = synthesize(
             taxonomy,

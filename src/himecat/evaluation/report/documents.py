@@ -92,13 +92,12 @@ class PlacedDocuments:
     def __init__(self, taxonomy: Taxonomy, documents: Sequence[ReportDocument]) -> None:
         """Find every document's place; a path that is not in the tree is a `UsageError`."""
         self.documents = documents
-        node_of = {taxonomy.path(node): node for node in taxonomy}
         self.confidence: npt.NDArray[np.float64] = np.full((len(documents), taxonomy.depth), np.nan)
         nodes, truths = [], []
         for row, document in enumerate(documents):
             self.confidence[row, : len(document.confidence)] = document.confidence
-            nodes.append(_node_at(node_of, document.id, document.path))
-            truths.append(_node_at(node_of, document.id, document.true_path or ()))
+            nodes.append(_node_at(taxonomy, document.id, document.path))
+            truths.append(_node_at(taxonomy, document.id, document.true_path or ()))
         self.nodes: npt.NDArray[np.int64] = np.array(nodes, dtype=np.int64)
         self.truths: npt.NDArray[np.int64] = np.array(truths, dtype=np.int64)
         self.known: npt.NDArray[np.bool_] = self.truths > 0
@@ -122,8 +121,8 @@ class PlacedDocuments:
         return np.argsort(-self.certainty, kind="stable")
 
 
-def _node_at(node_of: Mapping[tuple[str, ...], int], document: str, path: Sequence[str]) -> int:
-    node = node_of.get(tuple(path))
+def _node_at(taxonomy: Taxonomy, document: str, path: Sequence[str]) -> int:
+    node = taxonomy.walk(path)
     if node is None:
         raise UsageError(f"Document {document!r}: the path {'/'.join(path)!r} is not in the tree.")
     return node
