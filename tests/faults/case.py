@@ -137,6 +137,7 @@ def kinds() -> dict[str, Attack]:
     return {
         "inputs": inputs.attack,
         "interrupt": interrupt.attack,
+        "interrupt-quick": interrupt.quick_attack,
         "models": damage.attack,
         "bombs": bombs.attack,
         "places": places.attack,

@@ -137,6 +137,11 @@ def attack(scene: Scene, slow: bool = True) -> None:
     _run_again(scene, command, arguments)
 
 
+def quick_attack(scene: Scene) -> None:
+    """Interrupt a command that takes no seconds: evaluations and comparisons are left out."""
+    attack(scene, slow=False)
+
+
 def _short(path: str) -> str:
     return "/".join("*.part" if TEMPORARY.fullmatch(part) else part for part in path.split("/")[-3:])
 

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from faults.case import Scene
+from faults.case import attack
 from faults.conftest import SEED
-from faults.interrupt import attack, points
+from faults.interrupt import points
 from faults.runner import Pool
 
 pytestmark = pytest.mark.faults
 
 
 @pytest.mark.parametrize("start", range(0, 60, 15))
-def test_attacks(pool: Pool, start: int) -> None:
-    failed = []
-    for number in range(start, start + 15):
-        scene = Scene(pool, "interrupt", SEED, number)
-        # Evaluations and comparisons take seconds each: `make attack` tries them.
-        attack(scene, slow=False)
-        scene.close(keep=False)
-        if scene.verdict.wrong:
-            failed.append(str(scene.verdict))
-    assert not failed, "\n".join(failed)
+def test_attacks(survives: Callable[[str, range], None], start: int) -> None:
+    survives("interrupt-quick", range(start, start + 15))
 
 
 def test_killed_between_any_two_calls_of_a_fit_that_overwrites(pool: Pool) -> None:
     """The worst moments: the old model is moved away, and the new one is not there yet."""
-    every = points(pool, SEED, slow=False)
     chosen = [
         number
-        for number, one in enumerate(every)
+        for number, one in enumerate(points(pool, SEED, slow=False))
         if (one.command.name, one.mode) == ("fit --overwrite", "kill")
     ]
     assert len(chosen) > 5
-    failed = []
-    for number in chosen:
-        scene = Scene(pool, "interrupt", SEED, number)
-        attack(scene, slow=False)
-        scene.close(keep=False)
-        if scene.verdict.wrong:
-            failed.append(str(scene.verdict))
-    assert not failed, "\n".join(failed)
+    verdicts = [attack(pool, "interrupt-quick", SEED, number) for number in chosen]
+    assert [str(one) for one in verdicts if one.wrong] == []
