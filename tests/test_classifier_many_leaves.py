@@ -110,7 +110,7 @@ kind, count = sys.argv[1], int(sys.argv[2])
 paths = {
     "wide": [(f"g{i // 100}", f"leaf {i}") for i in range(count)],
     "flat": [("top", f"leaf {i}") for i in range(count)] + [("other",)],
-    "deep": [(*(f"n{level}.{i}" for level in range(count // 500)), f"leaf {i}") for i in range(500)],
+    "deep": [(*(f"n{level}.{i}" for level in range(count // 500 - 1)), f"leaf {i}") for i in range(500)],
 }[kind]
 words = ["fox wolf den", "car wheel road", "song choir tune"]
 documents = [
