@@ -279,3 +279,11 @@ def test_without_words_there_are_no_documents() -> None:
     tree = Taxonomy.from_children({"a": {}, "b": {}})
     made = synthesize(tree, unit_rows(3, 4), np.zeros((0, 4), dtype=np.float32), beta=5)
     assert len(made.of(1)) == len(made.documents) == 0
+
+
+def test_a_label_without_a_direction_gives_any() -> None:
+    from himecat.paper.vmf import sample_vmf
+
+    draws = sample_vmf(np.zeros(4, dtype=np.float32), 100.0, 2_000, np.random.default_rng(0))
+    assert np.allclose(np.linalg.norm(draws, axis=1), 1, atol=1e-5)
+    assert np.abs(draws.mean(axis=0)).max() < 0.05

@@ -467,3 +467,21 @@ def test_a_file_system_that_takes_no_more(tmp_path: Path) -> None:
     ]
     assert (run.returncode, run.stderr) == (0, "")
     assert contents(tmp_path) == {}
+
+
+def test_ctrl_c_while_the_old_folder_is_removed_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_model(tmp_path / "model")
+    real, calls = shutil.rmtree, []
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        real(*arguments, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr("himecat.runtime.files.shutil.rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "model", overwrite=True) as unfinished:
+        (unfinished / "model.json").write_text("new")
+    assert contents(tmp_path) == {"model": "", "model/model.json": "new"}

@@ -14,7 +14,7 @@ def sample_vmf(
     Parameters
     ----------
     mean : array of shape (p,)
-        The mean direction; it is scaled to length 1.
+        The mean direction; it is scaled to length 1. Where it is 0, no direction is likelier than another.
     concentration : float
         Kappa, above 0; the larger, the closer the draws lie to the mean.
     size : int
@@ -33,7 +33,11 @@ def sample_vmf(
     direction = np.asarray(mean, dtype=np.float64)
     if size == 0:
         return np.zeros((0, len(direction)), dtype=np.float32)
-    direction = direction / np.linalg.norm(direction)
+    length = np.linalg.norm(direction)
+    if not length:
+        draws = rng.standard_normal((size, len(direction)))
+        return (draws / np.linalg.norm(draws, axis=1, keepdims=True)).astype(np.float32)
+    direction = direction / length
     draws = vonmises_fisher(direction, concentration).rvs(size, random_state=rng)
     return np.asarray(draws, dtype=np.float32).reshape(size, len(direction))
 

@@ -157,9 +157,15 @@ def _folder_in_place(folder: str | os.PathLike[str], what: str, *, replace: bool
             _sync_folder(target.parent)
         finally:
             # What is under the temporary name now is the old folder, or a new one that failed.
-            shutil.rmtree(temporary, ignore_errors=True)
-            if lock is not None:
-                os.close(lock)
+            try:
+                shutil.rmtree(temporary, ignore_errors=True)
+            except BaseException:
+                # Ctrl-C in the middle of it: what is begun is done.
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
+            finally:
+                if lock is not None:
+                    os.close(lock)
 
 
 def check_target(folder: str | os.PathLike[str], overwrite: bool = False, what: str = "The model") -> None:
