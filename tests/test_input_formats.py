@@ -282,8 +282,9 @@ def test_parquet_rows(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=700)
     records, problems = read(path)
     assert problems == []
-    assert records[0] == Record(f"{path} row 0", {"id": 0, "text": "t0"})
-    assert records[2999] == Record(f"{path} row 2999", {"id": 2999, "text": "t2999", "tags": ["x", None]})
+    assert records[0] == Record(f"{path} row 0", {"id": 0, "text": "t0"}, unchecked=True)
+    last = {"id": 2999, "text": "t2999", "tags": ["x", None]}
+    assert records[2999] == Record(f"{path} row 2999", last, unchecked=True)
 
 
 def test_a_damaged_parquet_file_is_one_problem(tmp_path: Path) -> None:
@@ -337,8 +338,8 @@ def test_tables(table: Any) -> None:
     records, problems = read(table)
     assert problems == []
     assert records == [
-        Record("row 0", {"id": 1, "text": "a", "tags": ["x", "y"]}),
-        Record("row 1", {"text": "b"}),
+        Record("row 0", {"id": 1, "text": "a", "tags": ["x", "y"]}, unchecked=True),
+        Record("row 1", {"text": "b"}, unchecked=True),
     ]
 
 
@@ -361,8 +362,8 @@ def test_lists_of_texts_mappings_and_files(tmp_path: Path) -> None:
     source: list[Any] = ["a", {"text": np.str_("b"), "n": np.int64(3), "x": float("nan")}, path, None]
     records, problems = read(iter(source))
     assert records == [
-        Record("document 0", {"text": "a"}, plain=True),
-        Record("document 1", {"text": "b", "n": 3}),
+        Record("document 0", {"text": "a"}, plain=True, unchecked=True),
+        Record("document 1", {"text": "b", "n": 3}, unchecked=True),
         Record(f"{path} line 1", {"text": "c"}),
         Record("document 3", None),
     ]
@@ -377,7 +378,7 @@ class Frame(pd.DataFrame):
 
 
 def test_frames_derived_from_pandas_are_tables() -> None:
-    assert read(Frame({"text": ["a"]}))[0] == [Record("row 0", {"text": "a"})]
+    assert read(Frame({"text": ["a"]}))[0] == [Record("row 0", {"text": "a"}, unchecked=True)]
 
 
 class ForeignTable(list[str]):

@@ -19,6 +19,7 @@ import orjson
 from himecat.errors import DataError, UsageError
 from himecat.input.parquet import parquet_rows
 from himecat.input.problems import Problems, described, half_character, quoted
+from himecat.input.small_files import unreadable_json
 from himecat.input.streams import (
     BrokenFile,
     CheckedLines,
@@ -33,6 +34,7 @@ from himecat.runtime.bounds import bounds, size
 
 # An array is read whole; it may be so many times as long as a line.
 _LINES_OF_ARRAY = 64
+_SKIPPED_BYTES = 1 << 20
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LOOK_TWICE = {float, type(None)}
 _LARGE = 2.0**63
@@ -41,8 +43,9 @@ _LARGE = 2.0**63
 class Record(NamedTuple):
     """One document as it is in the source; `fields` is None where it could not be read.
 
-    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`. Where
-    only some columns of a table were asked for, `columns` names all.
+    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`. Of a
+    table, `unread` are the names of the columns that nobody asked for. The strings of an `unchecked` record may be
+    longer than a line may be, and hold half a character.
 
     Examples
     --------
@@ -54,7 +57,8 @@ class Record(NamedTuple):
     fields: Mapping[str, object] | None
     delimited: bool = False
     plain: bool = False
-    columns: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    unchecked: bool = False
 
 
 class Table(Protocol):
@@ -120,7 +124,7 @@ def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[
                 problems.error(place, row)
                 yield Record(place, None)
             else:
-                yield Record(place, row, columns=table.names)
+                yield Record(place, row, unread=table.unread, unchecked=True)
 
 
 def _listed_records(
@@ -129,9 +133,9 @@ def _listed_records(
     for position, item in enumerate(items):
         place = f"document {position}"
         if isinstance(item, str):
-            yield Record(place, {"text": str(item)}, plain=True)
+            yield Record(place, {"text": str(item)}, plain=True, unchecked=True)
         elif isinstance(item, Mapping):
-            yield _whole(Record(place, present_fields(item)), problems)
+            yield _unchecked(Record(place, present_fields(item)), problems)
         elif isinstance(item, os.PathLike):
             yield from _file_records(item, problems, wanted)
         else:
@@ -175,17 +179,12 @@ def _json_records(
     start = check_start(stream).removeprefix(codecs.BOM_UTF8)
     if may_be_array and start.lstrip().startswith(b"["):
         for position, item in enumerate(_json_array(stream)):
-            yield _whole(_json_record(f"{path} document {position}", item, problems), problems)
+            yield _unchecked(_json_record(f"{path} document {position}", item, problems), problems)
         return
     longest = bounds().line
-    # Past its bound a line comes in pieces, of which only one is ever in memory.
-    for number, line in enumerate(iter(partial(stream.readline, longest + 1), b""), start=1):
+    # A longer line is cut, and then it is no JSON; what does not fit is never in memory.
+    for number, line in enumerate(iter(partial(stream.readline, longest + 2), b""), start=1):
         place = f"{path} line {number}"
-        if len(line) > longest:
-            least = _skip_line(stream, line)
-            problems.error(place, too_long("the line", least))
-            yield Record(place, None)
-            continue
         try:
             item = orjson.loads(line)
             if type(item) is dict:
@@ -203,28 +202,22 @@ def _json_records(
             pass
         # orjson refuses NaN, half a surrogate pair and deep nesting; the json module accepts them, and knows the
         # column of a fault.
-        record = _careful_line(line, place, number == 1, problems)
+        record = _careful_line(line, place, number == 1, problems, longest)
         if record is not None:
             yield record
+        if len(line) > longest:
+            while not line.endswith(b"\n"):
+                line = stream.readline(_SKIPPED_BYTES) or b"\n"
 
 
-def _skip_line(stream: io.BufferedReader, part: bytes) -> int:
-    """Read on to the end of a line; returns its length."""
-    length = len(part)
-    while part and not part.endswith(b"\n"):
-        part = stream.readline(1 << 20)
-        length += len(part)
-    return length
-
-
-def _whole(record: Record, problems: Problems) -> Record:
-    """The record, unless the name of one of its fields holds half a character."""
+def _unchecked(record: Record, problems: Problems) -> Record:
+    """An unchecked record, unless the name of one of its fields holds half a character."""
     for name in record.fields or ():
         if half := half_character(name):
             message = f"the name of the field {quoted(name)} holds {half}, half of a character: repair it."
             problems.error(record.place, message)
             return Record(record.place, None)
-    return record
+    return Record(record.place, record.fields, unchecked=True)
 
 
 def _json_record(place: str, item: Any, problems: Problems) -> Record:
@@ -237,13 +230,16 @@ def _json_record(place: str, item: Any, problems: Problems) -> Record:
     return Record(place, None)
 
 
-def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> Record | None:
+def _careful_line(line: bytes, place: str, first: bool, problems: Problems, longest: int) -> Record | None:
     """The record of a line; None where the line is blank."""
+    if len(line.rstrip(b"\r\n")) > longest:
+        problems.error(place, too_long("the line", longest))
+        return Record(place, None)
     try:
         text = line.decode("utf-8-sig" if first else "utf-8")
         if text.isspace() or not text:
             return None
-        return _whole(_json_record(place, json.loads(text), problems), problems)
+        return _unchecked(_json_record(place, json.loads(text), problems), problems)
     except UnicodeDecodeError as error:
         found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
         problems.error(place, f"{found}: save the file as UTF-8.")
@@ -255,20 +251,6 @@ def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> R
     except (RecursionError, ValueError) as error:
         problems.error(place, unreadable_json(error))
     return Record(place, None)
-
-
-def unreadable_json(error: Exception) -> str:
-    """What to say of JSON that is well formed, but too deep or with too large a number.
-
-    Examples
-    --------
-    >>> unreadable_json(RecursionError())
-    'this JSON cannot be read: lists or objects are nested too deeply.'
-    """
-    found = "lists or objects are nested too deeply"
-    if not isinstance(error, RecursionError):
-        found = "a number has too many digits; write it as a string"
-    return f"this JSON cannot be read: {found}."
 
 
 def _json_array(stream: BinaryIO) -> Iterator[Any]:

@@ -34,8 +34,8 @@ def parquet_rows(stream: io.BufferedReader, place: str, wanted: Collection[str] 
     >>> file = io.BytesIO()
     >>> pyarrow.parquet.write_table(pyarrow.table({"text": ["A hen."], "eggs": [2]}), file)
     >>> found = parquet_rows(file, "docs.parquet", ["text"])
-    >>> found.names, list(found.batches)
-    (('text', 'eggs'), [[{'text': 'A hen.'}]])
+    >>> found.unread, list(found.batches)
+    (('eggs',), [[{'text': 'A hen.'}]])
     """
     try:
         import pyarrow
@@ -68,9 +68,10 @@ def parquet_rows(stream: io.BufferedReader, place: str, wanted: Collection[str] 
             if not chosen:
                 yield from _empty_rows(file.metadata.num_rows)
                 return
-            # One group after the other: lists of texts are not read across two dictionaries.
-            for group in range(file.num_row_groups):
-                for batch in file.iter_batches(batch_size=rows, row_groups=[group], columns=chosen):
+            # Lists of texts are not read across two dictionaries.
+            groups = [[group] for group in range(file.num_row_groups)] if repeated else [None]
+            for group in groups:
+                for batch in file.iter_batches(batch_size=rows, row_groups=group, columns=chosen):
                     expanded += sum(arrow_bytes(column) for column in batch.columns)
                     check_expansion(expanded, length)
                     yield arrow_rows(batch, chosen)

@@ -59,6 +59,12 @@ def half_character(value: object) -> str:
     >>> half_character(["a", {"b": "c\\ud83d"}]), half_character("a")
     ('\\\\ud83d', '')
     """
+    try:
+        # Nearly always it is one string or a list of them.
+        if all(map(str.isascii, [value] if isinstance(value, str) else value)):  # type: ignore[call-overload]
+            return ""
+    except TypeError:
+        pass
     stack = [value]
     # A list may hold itself, and a YAML file may name one list many times.
     seen: set[int] = set()

@@ -117,13 +117,17 @@ def _kind_and_compression(path: str) -> tuple[str, str]:
         if at == "nothing":
             raise DataError(f"{shown(path)}: there is no such file (texts are given as a list of strings).")
         found = (
-            f"files ending in {quoted(kind + compression)} are not known" if kind else "the name has no suffix"
+            f"files ending in {quoted(kind + compression)} are not known"
+            if kind
+            else "the name has no suffix"
         )
         known = f"{', '.join(_KINDS)} (all but .parquet also .gz or .zst)"
         raise DataError(f"{shown(path)}: {found}; documents are read from {known}.")
     if at == "other":
         # Opening a pipe waits until somebody writes to it, and documents may be read twice.
-        raise DataError(f"{shown(path)}: this is a pipe, a device or a socket; write the documents to a file.")
+        raise DataError(
+            f"{shown(path)}: this is a pipe, a device or a socket; write the documents to a file."
+        )
     return kind, compression
 
 

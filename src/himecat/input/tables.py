@@ -25,21 +25,21 @@ Rows: TypeAlias = list[dict[str, Any] | str]
 
 
 class TableRows(NamedTuple):
-    """A table that is being read; `names` are those of all its columns, where not all are read.
+    """A table that is being read: the names of the columns that nobody asked for, and rows of the others.
 
     Examples
     --------
-    >>> TableRows(("text", "eggs"), iter([[{"text": "A hen."}]])).names
-    ('text', 'eggs')
+    >>> TableRows.of(["text", "eggs"], ["text"], iter([[{"text": "A hen."}]])).unread
+    ('eggs',)
     """
 
-    names: tuple[str, ...]
+    unread: tuple[str, ...]
     batches: Iterator[Rows]
 
     @classmethod
     def of(cls, names: Sequence[str], wanted: Collection[str] | None, batches: Iterator[Rows]) -> TableRows:
         """The rows of a table with columns of these names, of which some are wanted."""
-        return cls(() if wanted is None else tuple(names), batches)
+        return cls(() if wanted is None else tuple(name for name in names if name not in wanted), batches)
 
 
 class _Unreadable(NamedTuple):
@@ -66,7 +66,9 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
             for start in range(0, len(source), BATCH_ROWS):
                 part = source.iloc[start : start + BATCH_ROWS]
                 columns = [part.iloc[:, place] for place in chosen.values()]
-                yield _rows(list(chosen), [_values(one.tolist, one.iloc, len(part)) for one in columns], len(part))
+                yield _rows(
+                    list(chosen), [_values(one.tolist, one.iloc, len(part)) for one in columns], len(part)
+                )
 
         return TableRows.of(names, wanted, frame_rows())
     if bases & {"polars.DataFrame", "polars.LazyFrame"}:
@@ -76,7 +78,9 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
         def polars_rows() -> Iterator[Rows]:
             for part in frame.iter_slices(BATCH_ROWS):
                 columns = [part.to_series(place) for place in chosen.values()]
-                yield _rows(list(chosen), [_values(one.to_list, one, len(part)) for one in columns], len(part))
+                yield _rows(
+                    list(chosen), [_values(one.to_list, one, len(part)) for one in columns], len(part)
+                )
 
         return TableRows.of(frame.columns, wanted, polars_rows())
     if bases & {"pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.RecordBatchReader", "pyarrow.Dataset"}:
