@@ -108,7 +108,7 @@ HERE = "docs.jsonl line 3: "
 # What any command that reads documents has to refuse.
 UNREADABLE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "broken JSON": (third_line(b'{"text": "x"'), f"{HERE}broken JSON at column 13"),
-    "JSON of another kind": (third_line(b"[1, 2]"), f"{HERE}a JSON object is expected, not [1, 2]"),
+    "JSON of another kind": (third_line(b"[1, 2]"), f"{HERE}a JSON object is expected, not a list"),
     "invalid UTF-8": (
         third_line(b'{"text": "caf\xe9"}'),
         f"{HERE}invalid UTF-8 at byte 14 of the line (0xe9)",
@@ -491,7 +491,7 @@ PREDICTION = '{"id": "arts-0", "path": ["arts"]}\n'
         ("{", "out.jsonl line 1: broken JSON"),
         ('{"id": "arts-0"}', "out.jsonl line 1: a prediction needs an 'id' and a 'path'"),
         ('{"id": "arts-0", "path": "arts"}', "out.jsonl line 1: a prediction needs an 'id' and a 'path'"),
-        ('{"id": "arts-0", "path": ["law"]}', "out.jsonl line 1: the path law is not in the tree"),
+        ('{"id": "arts-0", "path": ["law"]}', "out.jsonl line 1: the path 'law' is not in the tree"),
         (PREDICTION * 2, "out.jsonl line 2: the id 'arts-0' was predicted before"),
         (
             '{"id": "a-letter", "path": ["arts"]}',
