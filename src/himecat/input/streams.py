@@ -71,7 +71,7 @@ def open_stream(path: str) -> Iterator[tuple[str, io.BufferedReader]]:
             yield kind, file
 
 
-def path_kind(path: str | os.PathLike[str]) -> Literal["file", "folder", "other", "nothing"]:
+def path_kind(path: str | os.PathLike[str]) -> Literal["file", "pipe", "folder", "other", "nothing"]:
     """What is at a path; a `DataError` where one cannot know, as in a folder that one may not enter.
 
     Examples
@@ -87,7 +87,9 @@ def path_kind(path: str | os.PathLike[str]) -> Literal["file", "folder", "other"
         raise DataError(f"{shown(path)}: there is no permission to enter the folder it is in.") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{shown(path)}: this cannot be the name of a file ({_reason(error)}).") from None
-    return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else "pipe" if stat.S_ISFIFO(mode) else "other"
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -124,10 +126,7 @@ def _kind_and_compression(path: str) -> tuple[str, str]:
         known = f"{', '.join(_KINDS)} (all but .parquet also .gz or .zst)"
         raise DataError(f"{shown(path)}: {found}; documents are read from {known}.")
     if at == "other":
-        # Opening a pipe waits until somebody writes to it, and documents may be read twice.
-        raise DataError(
-            f"{shown(path)}: this is a pipe, a device or a socket; write the documents to a file."
-        )
+        raise DataError(f"{shown(path)}: this is a device or a socket; write the documents to a file.")
     return kind, compression
 
 
