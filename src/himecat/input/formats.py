@@ -25,6 +25,7 @@ from himecat.input.streams import (
     CheckedLines,
     LongLine,
     check_start,
+    counted,
     open_stream,
     shown,
     too_long,
@@ -157,7 +158,7 @@ def _file_records(
                 records = _csv_records(stream, path, "," if kind == ".csv" else "\t", problems)
             else:
                 records = _json_records(stream, path, kind == ".json", problems)
-            for record in records:
+            for record in counted(records, stream):
                 last = record.place
                 yield record
             if not last:
