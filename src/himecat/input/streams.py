@@ -23,7 +23,7 @@ _COMPRESSIONS = (".gz", ".zst")
 
 _BUFFER_BYTES = 1 << 18
 # Short files of repeated words compress very well; only what is large can do harm.
-_FREE_BYTES = 1 << 26
+_FREE_BYTES = 1 << 24
 _FREE_DOCUMENTS = 100_000
 # The largest that compressors use without being forced to.
 _ZSTD_WINDOW = 1 << 27
