@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -252,29 +251,10 @@ def open_model(folder: Path, *, online: bool = False, quiet: bool = False) -> Hi
     """A fitted model, after telling what there is to know about its folder."""
     from himecat.estimator import HiMeCat
 
-<<<<<<< HEAD
     model = HiMeCat.load(folder, online=online)
     for problem in () if quiet else model.problems_:
         tell(f"{problem.severity}: {problem}")
     return model
-=======
-    A folder stands for the files in it.
-
-    Examples
-    --------
-    >>> refuse_inputs(Path("found.json"), Path("documents.jsonl"), None)
-    """
-    # Not by `Path`, whose questions fail in folders that one may not enter.
-    if output is None or not os.path.exists(output):
-        return
-    for one in filter(None, inputs):
-        try:
-            read = list(one.iterdir()) if os.path.isdir(one) else [one]
-        except OSError:
-            continue  # whoever reads it says what is wrong
-        if any(os.path.exists(file) and os.path.samefile(output, file) for file in read):
-            raise UsageError(f"{output} is read by this command: name another file for the result.")
->>>>>>> input
 
 
 def write_json(target: Path, result: Any) -> None:
