@@ -32,14 +32,12 @@ def read(path: Path) -> tuple[list[Any], list[str]]:
 @pytest.mark.skipif(os.name == "nt", reason="there are no such files")
 def test_paths_to_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    os.mkfifo("pipe.jsonl")
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("socket.jsonl")
     Path("loop.jsonl").symlink_to("loop.jsonl")
     Path("file").write_text("x")
     for path, found in (
-        ("pipe.jsonl", "this is a pipe, a device or a socket"),
-        ("socket.jsonl", "this is a pipe, a device or a socket"),
+        ("socket.jsonl", "this is a device or a socket"),
         ("loop.jsonl", "symbolic links"),
         ("n" * 300 + ".jsonl", "cannot be the name of a file"),
         ("n" * 5000 + ".jsonl", "cannot be the name of a file"),
