@@ -72,6 +72,8 @@ class Fields:
 class Document(NamedTuple):
     """One checked document; where it is not `usable`, the reason is among the problems.
 
+    All fields of its `record` are there only where they were asked for.
+
     Examples
     --------
     >>> Document("document 0", "a", "A red fox.", {"tags": ["wild"]}, None, True).metadata["tags"]
@@ -85,6 +87,7 @@ class Document(NamedTuple):
     labels: object | None
     usable: bool
     extra: Mapping[str, object] = {}
+    record: Mapping[str, object] | None = None
 
 
 def read_documents(
@@ -94,6 +97,7 @@ def read_documents(
     *,
     remember: int | None = None,
     size: int = BATCH_SIZE,
+    keep_records: bool = False,
 ) -> Iterator[list[Document]]:
     """Read every document of a source, in order and in batches; this is the only way from a source to documents.
 
@@ -110,6 +114,8 @@ def read_documents(
         between them, and memory does not grow with the source.
     size : int
         Most documents in a batch; a batch with long texts has fewer.
+    keep_records : bool
+        Whether every document carries all fields that it has in the source.
 
     Examples
     --------
@@ -126,6 +132,8 @@ def read_documents(
     characters = 0
     for record in iter_records(source, problems):
         document = reader.document(record)
+        if keep_records:
+            document = document._replace(record=record.fields)
         batch.append(document)
         characters += len(document.text)
         if len(batch) >= size or characters >= _BATCH_CHARACTERS:
