@@ -12,7 +12,7 @@ import numpy.typing as npt
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.errors import DataError, UsageError
-from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
+from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
@@ -265,7 +265,7 @@ class Predictor(Estimator):
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10
-    ) -> LabelExplanation | list[DocumentExplanation]:
+    ) -> LabelExplanation | Explanations:
         """Say what lies nearest to a label, or what in each document speaks for where it was placed.
 
         Parameters

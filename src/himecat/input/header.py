@@ -92,7 +92,9 @@ def _insert(name: str, names: list[str], fields: Iterable[str]) -> None:
         if one == name:
             break
         before = one
-    names.insert(names.index(before) + 1 if before in names else 0 if names and not before else len(names), name)
+    names.insert(
+        names.index(before) + 1 if before in names else 0 if names and not before else len(names), name
+    )
 
 
 def _kind(value: object) -> type:

@@ -106,8 +106,8 @@ class PlacedColumns:
         The assignments need as many of the best leaves as are told, and one more.
         """
         depths, confidence = self._taxonomy.depths, placed.rounded.tolist()
-        best = [()] * len(placed) if placed.best is None else placed.best.tolist()
-        sure = [()] * len(placed) if placed.best is None else placed.rounded_best.tolist()
+        best: list[list[int]] = [[]] * len(placed) if placed.best is None else placed.best.tolist()
+        sure: list[list[float]] = placed.rounded_best.tolist()
         labelled = [False] * len(placed) if placed.labelled is None else placed.labelled.tolist()
         for row, node in enumerate(placed.nodes.tolist()):
             names, depth = self._taxonomy.path(node), depths[node]

@@ -79,7 +79,9 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
         placed_rows.append((origins, placed))
     if not model.skip_bad or problems.has_fatal:
         problems.raise_errors()
-    records = [dict(origin.record or {}) for origins, _ in placed_rows for origin in origins] if not kind else []
+    records = (
+        [dict(origin.record or {}) for origins, _ in placed_rows for origin in origins] if not kind else []
+    )
     if not kind:
         names = list(dict.fromkeys(name for record in records for name in record))
     columns = PlacedColumns(
@@ -107,7 +109,9 @@ def _kind(documents: Any) -> str:
         library = base.__module__.partition(".")[0]
         if library in ("pandas", "polars", "pyarrow") and hasattr(documents, "columns"):
             return library
-        if library in ("polars", "pyarrow") and (hasattr(documents, "collect") or hasattr(documents, "schema")):
+        if library in ("polars", "pyarrow") and (
+            hasattr(documents, "collect") or hasattr(documents, "schema")
+        ):
             return library
     return ""
 

@@ -101,7 +101,8 @@ def open_table(
     ['id,path', "'=7,a/b"]
     """
     kind = Path(path).suffix.lower()
-    make = {".xlsx": _Excel, ".parquet": _Parquet}.get(kind, _Delimited)
+    make: type[_Delimited | _Excel | _Parquet]
+    make = _Excel if kind == ".xlsx" else _Parquet if kind == ".parquet" else _Delimited
     make.check()
     with atomic_bytes(path, what) as stream:
         writer = None
