@@ -107,11 +107,10 @@ def _kind(documents: Any) -> str:
     """The library whose table this is, or nothing."""
     for base in type(documents).__mro__:
         library = base.__module__.partition(".")[0]
-        if library in ("pandas", "polars", "pyarrow") and hasattr(documents, "columns"):
+        # Of the type, because a frame that is not computed yet would have to find out its columns.
+        if library in ("pandas", "polars", "pyarrow") and hasattr(type(documents), "columns"):
             return library
-        if library in ("polars", "pyarrow") and (
-            hasattr(documents, "collect") or hasattr(documents, "schema")
-        ):
+        if library == "pyarrow" and hasattr(documents, "schema"):
             return library
     return ""
 

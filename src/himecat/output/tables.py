@@ -184,6 +184,8 @@ class _Excel:
         self._left -= 1
 
     def _made(self, value: Any) -> Any:
+        if value == "":
+            return None
         if not isinstance(value, str):
             return value
         found = self._cell(self._sheet, value)
