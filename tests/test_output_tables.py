@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +195,29 @@ def test_what_excel_cannot_hold_is_told(himecat: Himecat, model: Path, tmp_path:
     assert (len(found[1]), found[2], found[3]) == (32_767, "a_x0007_b _x005F_x0041_", str(2**63 + 1))
 
 
+@pytest.mark.parametrize("kind", ["xlsx", "csv", "parquet"])
+def test_the_same_table_is_the_same_bytes(
+    himecat: Himecat, model: Path, sheet: Path, tmp_path: Path, kind: str
+) -> None:
+    found = []
+    for name in ("one", "two"):
+        run(himecat, model, sheet, tmp_path / f"{name}.{kind}")
+        found.append((tmp_path / f"{name}.{kind}").read_bytes())
+        time.sleep(2.1 * (kind == "xlsx" and name == "one"))  # the clock of a zip file has two seconds
+    assert found[0] == found[1]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full")
+@pytest.mark.parametrize("kind", ["xlsx", "csv", "parquet"])
+def test_a_full_disk_is_one_sentence(model: Path, sheet: Path, tmp_path: Path, kind: str) -> None:
+    (tmp_path / f"full.{kind}").symlink_to("/dev/full")
+    command = [sys.executable, "-m", "himecat", "predict", model, sheet, "-o", tmp_path / f"full.{kind}"]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.endswith("No space left on device.\n")
+
+
 def test_a_second_sheet_takes_what_one_cannot_hold(
     himecat: Himecat, model: Path, sheet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,7 +257,7 @@ def test_half_a_character_stops_no_table(himecat: Himecat, model: Path, tmp_path
 def test_a_missing_package_is_named(
     himecat: Himecat, model: Path, sheet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     ended = himecat("predict", model, sheet, "-o", tmp_path / "out.xlsx")
     assert ended.code == 2
     assert ended.errors == ['Writing .xlsx needs the package openpyxl: pip install "himecat[files]".']
@@ -288,7 +314,7 @@ def test_frames_come_back_as_they_were_given(model: Path) -> None:
 
 
 def test_a_list_stays_one_where_there_is_no_pandas(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     (found,) = HiMeCat.load(model).predict_frame(["budget law"], top=0)
     assert (found["text"], found["path"], found["level2"]) == ("budget law", "politics", None)
 

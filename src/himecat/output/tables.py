@@ -10,10 +10,12 @@ import csv
 import datetime
 import io
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from himecat.errors import DataError, MissingExtraError, OutputError
 from himecat.input.header import Header
@@ -26,6 +28,7 @@ KINDS = (".xlsx", ".csv", ".tsv", ".parquet")
 
 _SHEET_ROWS = 1_048_576
 _SHEET = "predictions"
+_NO_TIME = datetime.datetime(1980, 1, 1)
 # Rows of a Parquet file that are held until they are written together.
 _GROUP_ROWS = 16_384
 _GROUP_CHARACTERS = 1 << 25
@@ -153,6 +156,24 @@ class _Delimited:
         pass
 
 
+class _Archive(ZipFile):
+    """The parts of a workbook without the time at which they were written: the same table is the same bytes."""
+
+    def writestr(self, zinfo_or_arcname: Any, data: Any, *args: Any, **options: Any) -> None:
+        super().writestr(self._info(zinfo_or_arcname), data)
+
+    def write(self, filename: Any, arcname: Any = None, *args: Any, **options: Any) -> None:
+        info = self._info(arcname or filename)
+        with open(filename, "rb") as source, self.open(info, "w", force_zip64=True) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+    @staticmethod
+    def _info(name: Any) -> ZipInfo:
+        info = ZipInfo(os.fspath(name), _NO_TIME.timetuple()[:6])
+        info.compress_type = ZIP_DEFLATED
+        return info
+
+
 class _Excel:
     """A workbook with one sheet, and another wherever one is full."""
 
@@ -204,7 +225,16 @@ class _Excel:
     def finish(self) -> None:
         if self._sheet is None:
             self._begin_sheet()
-        self._book.save(self._stream)
+        from openpyxl.writer.excel import ExcelWriter
+
+        self._book.properties.created = self._book.properties.modified = _NO_TIME
+        archive = _Archive(self._stream, "w", ZIP_DEFLATED)
+        try:
+            ExcelWriter(self._book, archive).save()
+        except BaseException:
+            # It would write its end to a file that is gone.
+            archive.fp = None
+            raise
 
     def abandon(self) -> None:
         for sheet in self._book.worksheets:
