@@ -132,7 +132,7 @@ def test_labels_are_kept_marked_and_can_be_ignored(himecat: Himecat, model: Path
     # Below an inner label the model goes on: its leaf is the likeliest one there.
     assert found[2]["path"] == ["sport", "football"]
     assert found[2]["confidence"][0] == 1.0 > found[2]["confidence"][1]
-    assert "1 document has a label that is no category of the model" in ended.err
+    assert "the labels of 1 document are no categories of the model" in ended.err
     ignored = run(himecat, model, documents, Path("-"), "--ignore-labels").out.splitlines()
     assert {line.partition('"path"')[2] for line in ignored} == {
         ended.out.splitlines()[3].partition('"path"')[2]

@@ -234,10 +234,10 @@ class Predictor(Estimator):
         for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
             yield origins, corpus, placed
         if count := strange.counts["error"]:
-            documents = "1 document has" if count == 1 else f"{count:,} documents have"
+            documents = "1 document" if count == 1 else f"{count:,} documents"
             problems.warning(
                 "",
-                f"{documents} a label that is no category of the model, and are placed by it; "
+                f"the labels of {documents} are no categories of the model, which places them itself; "
                 f"the first: {strange.items[0]}",
             )
 
