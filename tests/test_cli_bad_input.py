@@ -108,7 +108,7 @@ HERE = "docs.jsonl line 3: "
 # What any command that reads documents has to refuse.
 UNREADABLE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "broken JSON": (third_line(b'{"text": "x"'), f"{HERE}broken JSON at column 13"),
-    "JSON of another kind": (third_line(b"[1, 2]"), f"{HERE}a JSON object is expected, not [1, 2]"),
+    "JSON of another kind": (third_line(b"[1, 2]"), f"{HERE}a JSON object is expected, not a list"),
     "invalid UTF-8": (
         third_line(b'{"text": "caf\xe9"}'),
         f"{HERE}invalid UTF-8 at byte 14 of the line (0xe9)",
@@ -491,7 +491,7 @@ PREDICTION = '{"id": "arts-0", "path": ["arts"]}\n'
         ("{", "out.jsonl line 1: broken JSON"),
         ('{"id": "arts-0"}', "out.jsonl line 1: a prediction needs an 'id' and a 'path'"),
         ('{"id": "arts-0", "path": "arts"}', "out.jsonl line 1: a prediction needs an 'id' and a 'path'"),
-        ('{"id": "arts-0", "path": ["law"]}', "out.jsonl line 1: the path law is not in the tree"),
+        ('{"id": "arts-0", "path": ["law"]}', "out.jsonl line 1: the path 'law' is not in the tree"),
         (PREDICTION * 2, "out.jsonl line 2: the id 'arts-0' was predicted before"),
         (
             '{"id": "a-letter", "path": ["arts"]}',
@@ -838,3 +838,62 @@ def test_odd_texts(himecat: Himecat, place: Path) -> None:
     ended = himecat("explain", "model", "--documents", "docs.jsonl")
     assert ended.code == 0
     assert "\x1b" not in ended.out, "a text must not reach into the terminal"
+
+
+@pytest.mark.parametrize("where", ["id", "text", "tags", "labels", "name"])
+@pytest.mark.parametrize("name", ["check", "fit", "predict"])
+def test_half_a_character_leaves_out_one_document(
+    himecat: Himecat, place: Path, letters_model: Path, where: str, name: str
+) -> None:
+    documents = sound()
+    half = {
+        "id": "a\ud800",
+        "text": "a \udc00",
+        "tags": ["\ud800"],
+        "labels": ["arts", "\ud800"],
+        "name": "x",
+    }
+    documents[20]["\ud800" if where == "name" else where] = half[where]
+    write_lines(place / "docs.jsonl", documents)
+    arguments = (
+        ["predict", letters_model, "docs.jsonl", "-o", "out.jsonl", "-q"]
+        if name == "predict"
+        else command(name)
+    )
+    refuses(himecat, place, arguments, "docs.jsonl line 21: the")
+    ended = himecat(*arguments, "--skip-bad")
+    assert ended.code == 0, ended.err
+    if name == "predict":
+        lines = [json.loads(line) for line in (place / "out.jsonl").read_text().splitlines()]
+        assert len(lines) == len(documents)
+        assert [line["path"] == [] for line in lines].count(True) == 1
+
+
+def test_no_sentence_is_too_long(himecat: Himecat, place: Path) -> None:
+    long = "x" * 100_000
+    odd = [{long: 1}, {"id": long, "text": "a"}, {"id": long, "text": "b"}, {"text": "c", "labels": long}]
+    write_lines(place / "docs.jsonl", [*sound(), *odd, {f"field {number}": 1 for number in range(5000)}])
+    for arguments in (command("check"), command("check", long), command("check", tree=long)):
+        ended = himecat(*arguments)
+        assert ended.code == 2
+        assert max(map(len, ended.err.splitlines())) < 2000
+
+
+@pytest.mark.parametrize("name", ["check", "fit", "score", "evaluate"])
+def test_folders_that_one_may_not_enter(
+    himecat: Himecat, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    look = os.stat
+
+    def refused(path: Any, *more: Any, **options: Any) -> os.stat_result:
+        # As for any user but root, who may enter every folder.
+        if "closed" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return look(path, *more, **options)
+
+    inside = "closed/docs.jsonl"
+    arguments = {"score": ["score", inside, "closed/set"], "evaluate": ["evaluate", "closed/set", "-q"]}
+    monkeypatch.setattr(os, "stat", refused)
+    ended = himecat(*arguments.get(name, command(name, inside)))
+    assert ended.code == 2, ended.err
+    assert "there is no permission to enter the folder" in ended.err

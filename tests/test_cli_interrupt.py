@@ -110,7 +110,8 @@ def test_predict(start: Start, letters: Path, letters_model: Path, tmp_path: Pat
     documents = tmp_path / "documents.jsonl"
     os.mkfifo(documents)
     process = start("predict", letters_model, documents, "-o", tmp_path / "out.jsonl")
-    with documents.open("w") as pipe:
+    # Also opened for reading: otherwise this waits for as long as the command does not open it.
+    with open(os.open(documents, os.O_RDWR), "w") as pipe:
         pipe.write((letters / "documents.jsonl").read_text()[:10_000])
         pipe.flush()
         wait_for(lambda: any(file.suffix == ".part" for file in tmp_path.iterdir()))

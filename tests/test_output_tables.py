@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 import time
@@ -244,6 +245,14 @@ def test_a_table_appears_whole_or_not_at_all(
     ended = himecat("predict", model, documents, "-o", tmp_path / "none" / name)
     assert ended.code == 2
     assert "does not exist" in ended.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name")
+def test_a_pipe_cannot_be_read_twice(himecat: Himecat, model: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "docs.jsonl")
+    ended = himecat("predict", model, tmp_path / "docs.jsonl", "-o", tmp_path / "out.csv")
+    assert ended.code == 2
+    assert "a pipe can be read only once" in ended.err
 
 
 def test_half_a_character_stops_no_table(himecat: Himecat, model: Path, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ class Campaign:
             said = f"\n  said: {verdict.said.strip()[-300:]!r}" if verdict.said.strip() else ""
             blocks.append(f"{verdict}{said}{where}\n  {self.again[new]} times; --replay {verdict.replay}\n")
         blocks.extend(f"The harness itself failed: {one}\n" for one in self.broken[:20])
-        rows = ["| kind | tried | failures | worst seconds | worst MB |", "|---|---:|---:|---:|---:|"]
+        rows = ["| kind | tried | failures | worst CPU-s | worst MB |", "|---|---:|---:|---:|---:|"]
         rows += [
             f"| {kind} | {one.tried:,} | {one.failures:,} | {one.seconds:.1f} | {one.megabytes:,} |"
             for kind, one in self.tallies.items()

@@ -71,7 +71,7 @@ class Scene:
     def note(self, run: Run, ended: Ended) -> None:
         """Take down a command and how it ended."""
         self.verdict.command = run.arguments
-        self.verdict.seconds = max(self.verdict.seconds, ended.seconds)
+        self.verdict.seconds = max(self.verdict.seconds, ended.cpu)
         self.verdict.megabytes = max(self.verdict.megabytes, ended.megabytes)
         self.verdict.said = ended.err.decode(errors="replace")[-600:]
 

@@ -16,9 +16,10 @@ from himecat.input.builder import LoadedCorpus
 from himecat.input.check_report import CheckReport, MetadataSummary, render
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision
 from himecat.input.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
-from himecat.input.documents import Fields
+from himecat.input.documents import Fields, missing_field
 from himecat.input.formats import Source, iter_records
-from himecat.input.problems import Problems, shortened
+from himecat.input.problems import Problems, quoted, shortened
+from himecat.input.streams import shown
 from himecat.input.taxonomy.readers import TaxonomySource
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Draw, Validated, validate
@@ -71,15 +72,15 @@ def check(
     """
     problems = Problems(stops=False)
     fields = fields or Fields()
-    place = os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else ""
+    place = shown(source) if isinstance(source, (str, os.PathLike)) else ""
     dataset: Dataset | None = None
-    if place and os.path.isdir(place):
+    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
         with problems.recorded():
-            dataset = open_dataset(place, problems)
+            dataset = open_dataset(source, problems)
             fields = _with_metadata(fields, dataset)
         if dataset is None or problems.has_errors:
             return CheckReport(problems)
-        source, place = dataset.documents, str(dataset.documents)
+        source, place = dataset.documents, shown(dataset.documents)
         taxonomy = dataset.taxonomy if taxonomy is None else taxonomy
     found = validate(
         source,
@@ -98,7 +99,7 @@ def check(
     report = _check_texts(CheckReport(problems, min_count=min_count), found.loaded, max_tokens, place)
     report = _check_metadata(report, found.loaded, place)
     if not fields.metadata and (others := _other_fields(source, fields)):
-        problems.note(place, f"these fields could serve as metadata: {', '.join(others)}.")
+        problems.note(place, f"these fields could serve as metadata: {shortened(others)}.")
     return _check_labels(report, found, place)
 
 
@@ -174,12 +175,13 @@ def _repeated_texts(words: Ragged) -> list[tuple[int, int]]:
 
 def _check_metadata(report: CheckReport, loaded: LoadedCorpus, place: str) -> CheckReport:
     problems = report.problems
+    # A field that is in no document at all was reported when the documents were read.
+    told = {found.message.partition(";")[0] for found in problems.of("warning")}
     summaries = tuple(_summary(name, column) for name, column in loaded.corpus.metadata.items())
     for summary in summaries:
-        name = repr(summary.name)
+        name = quoted(summary.name)
         if summary.commonest is None:
-            # A field that is in no document at all was reported when the documents were read.
-            if not any(f"metadata field {name}" in found.message for found in problems.of("warning")):
+            if missing_field(summary.name) not in told:
                 problems.warning(place, f"no document has a value in {name}; leave the field out.")
         elif not summary.repeated:
             problems.warning(place, f"every value of {name} occurs once, so it connects no documents.")
@@ -188,7 +190,7 @@ def _check_metadata(report: CheckReport, loaded: LoadedCorpus, place: str) -> Ch
             if times > _COMMON_SHARE * len(loaded.corpus):
                 share = f"{times / len(loaded.corpus):.0%}"
                 problems.warning(
-                    place, f"the value {value!r} of {name} is in {share} of documents and says little."
+                    place, f"the value {quoted(value)} of {name} is in {share} of documents and says little."
                 )
     return replace(report, metadata=summaries)
 

@@ -7,7 +7,6 @@ comes with one, a draw of labelled documents (`doc_id.txt`).
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
 from himecat.input.labels import supervise
-from himecat.input.problems import Problems
-from himecat.input.small_files import read_text
+from himecat.input.problems import Problems, half_character, quoted, shortened
+from himecat.input.small_files import parse_json, read_text
+from himecat.input.streams import path_kind, shown
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 
@@ -30,6 +30,9 @@ DOCUMENT_FILES = ("corpus.jsonl", "corpus.jsonl.gz", "corpus.jsonl.zst", "corpus
 TREE_FILE = "label_hier.txt"
 METADATA_FILE = "meta_dict.json"
 DRAW_FILE = "doc_id.txt"
+
+# Digits of the number of a document; no machine holds more documents.
+_LONGEST_NUMBER = 18
 
 NodeArray = npt.NDArray[np.int64]
 
@@ -92,30 +95,32 @@ def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) 
     himecat.errors.DataError: no/such/folder: there is no such folder.
     """
     path = Path(folder)
-    if not path.is_dir():
-        kind = "this is a file, not a folder" if path.exists() else "there is no such folder"
-        raise DataError(f"{path}: {kind}.")
+    if (at := path_kind(path)) != "folder":
+        kind = "there is no such folder" if at == "nothing" else "this is a file, not a folder"
+        raise DataError(f"{shown(path)}: {kind}.")
     documents = _documents_file(path)
-    if not (path / TREE_FILE).is_file():
+    if path_kind(path / TREE_FILE) == "nothing":
         raise DataError(
-            f"{path}: {TREE_FILE} is missing; it holds the tree in `parent child child ...` lines."
+            f"{shown(path)}: {TREE_FILE} is missing; it holds the tree in `parent child child ...` lines."
         )
     taxonomy = read_taxonomy(path / TREE_FILE, problems)
     metadata = _metadata_fields(path / METADATA_FILE)
     draw_file = path / DRAW_FILE
-    first_draw = _labelled_rows(draw_file, taxonomy) if draw_file.is_file() else None
+    first_draw = _labelled_rows(draw_file, taxonomy) if path_kind(draw_file) != "nothing" else None
     return Dataset(path, documents, taxonomy, metadata, first_draw)
 
 
 def _documents_file(folder: Path) -> Path:
-    found = [folder / name for name in DOCUMENT_FILES if (folder / name).is_file()]
+    found = [folder / name for name in DOCUMENT_FILES if path_kind(folder / name) != "nothing"]
     if not found:
         found = sorted(file for file in folder.glob("*.json") if file.name != METADATA_FILE)
     if not found:
-        raise DataError(f"{folder}: the documents are missing; put them into {DOCUMENT_FILES[0]}.")
+        raise DataError(f"{shown(folder)}: the documents are missing; put them into {DOCUMENT_FILES[0]}.")
     if len(found) > 1:
-        names = ", ".join(file.name for file in found)
-        raise DataError(f"{folder}: {len(found)} files could hold the documents ({names}); keep one of them.")
+        names = shortened([file.name for file in found])
+        raise DataError(
+            f"{shown(folder)}: {len(found)} files could hold the documents ({names}); keep one of them."
+        )
     return found[0]
 
 
@@ -123,15 +128,17 @@ def _metadata_fields(file: Path) -> tuple[str, ...]:
     wanted = (
         'it should be {"metadata": [names of the metadata fields]}, with an empty list where there are none'
     )
-    if not file.is_file():
-        raise DataError(f"{file.parent}: {METADATA_FILE} is missing; {wanted}.")
+    if path_kind(file) == "nothing":
+        raise DataError(f"{shown(file.parent)}: {METADATA_FILE} is missing; {wanted}.")
     try:
-        content = json.loads(read_text(file))
-    except json.JSONDecodeError as error:
-        raise DataError(f"{file} line {error.lineno}: broken JSON ({error.msg}); {wanted}.") from None
+        content = parse_json(read_text(file), shown(file))
+    except DataError as error:
+        raise DataError(f"{str(error).removesuffix('.')}; {wanted}.") from None
     fields = content.get("metadata") if isinstance(content, dict) else None
     if not isinstance(fields, list) or not all(isinstance(name, str) and name for name in fields):
-        raise DataError(f"{file}: the names of the metadata fields were not found; {wanted}.")
+        raise DataError(f"{shown(file)}: the names of the metadata fields were not found; {wanted}.")
+    if half := half_character(fields):
+        raise DataError(f"{shown(file)}: a name holds {half}, half of a character: repair it.")
     return tuple(dict.fromkeys(fields))
 
 
@@ -144,7 +151,7 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
     for number, line in enumerate(read_text(file).split("\n"), start=1):
         if not line.strip():
             continue
-        place = f"{file} line {number}"
+        place = f"{shown(file)} line {number}"
         # A leaf whose name has blanks is closed by a tab.
         name, _, rest = line.strip().partition("\t") if "\t" in line.strip() else line.strip().partition(" ")
         name = name.strip()
@@ -154,24 +161,24 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
             found.error(place, str(error))
             continue
         if not taxonomy.is_leaf(node):
-            found.error(place, f"{name!r} is not a leaf; name one of the leaves below it.")
+            found.error(place, f"{quoted(name)} is not a leaf; name one of the leaves below it.")
             continue
         if node in lines_of:
-            found.error(place, f"{name!r} has a line already (line {lines_of[node]}); keep one.")
+            found.error(place, f"{quoted(name)} has a line already (line {lines_of[node]}); keep one.")
             continue
         lines_of[node] = number
         rows_of[name] = []
         for text in rest.split():
             # str.isdigit also accepts superscripts and other scripts' digits, which are no row numbers.
-            if not (text.isascii() and text.isdigit()):
-                found.error(place, f"{text!r} is not a document number (0, 1, 2, ...).")
+            if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
+                found.error(place, f"{quoted(text)} is not a document number (0, 1, 2, ...).")
             elif (row := int(text)) in leaf_of_row:
-                found.error(place, f"document {row} is listed already, for {leaf_of_row[row]!r}.")
+                found.error(place, f"document {row} is listed already, for {quoted(leaf_of_row[row])}.")
             else:
                 leaf_of_row[row] = name
                 rows_of[name].append(row)
     if not lines_of and not found.has_errors:
-        found.error(str(file), "the file is empty; write `leaf<TAB>document numbers` lines, or remove it.")
+        found.error(shown(file), "the file is empty; write `leaf<TAB>document numbers` lines, or remove it.")
     found.raise_errors()
     return rows_of
 
@@ -286,7 +293,8 @@ def _listed_draw(dataset: Dataset, first_draw: Mapping[str, list[int]], truth: N
         for row in rows:
             if row >= len(truth):
                 problems.error(
-                    place, f"document {row} of {name!r} does not exist: the last one is {len(truth) - 1}."
+                    place,
+                    f"document {row} of {quoted(name)} does not exist: the last one is {len(truth) - 1}.",
                 )
             elif truth[row] != leaf:
                 problems.error(

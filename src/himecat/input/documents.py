@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from himecat.errors import UsageError
 from himecat.input.formats import Record, Source, iter_records
-from himecat.input.problems import Problems, described, shortened
+from himecat.input.problems import Problems, described, half_character, quoted
+from himecat.input.streams import too_long
+from himecat.runtime.bounds import bounds
 
 VALUE_SEPARATOR = "|"
 """Separates the values in a CSV or TSV cell of a metadata field."""
@@ -21,6 +24,8 @@ BATCH_SIZE = 64
 
 _BATCH_CHARACTERS = 1 << 20
 _SHOWN_FIELDS = 8
+# More bits than an id of digits could be read with; Python refuses to write such numbers out.
+_LARGEST_ID_BITS = 1024
 _EVERY_ID = "give every document an id."
 
 
@@ -63,10 +68,17 @@ class Fields:
         seen: set[str] = set()
         for name in (*self.text, *self.metadata, self.labels, self.id):
             if not isinstance(name, str) or not name.strip():
-                raise UsageError(f"A field name must be a non-empty string, not {name!r}.")
+                raise UsageError(f"A field name must be a non-empty string, not {quoted(name)}.")
+            if half := half_character(name):
+                raise UsageError(f"The field name {quoted(name)} holds {half}, half of a character.")
             if name in seen:
-                raise UsageError(f"The field {name!r} is named twice; a field can play one part only.")
+                raise UsageError(f"The field {quoted(name)} is named twice; a field can play one part only.")
             seen.add(name)
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Every field that plays a part."""
+        return frozenset((*self.text, *self.metadata, self.labels, self.id, *self.extra))
 
 
 class Document(NamedTuple):
@@ -130,7 +142,7 @@ def read_documents(
     reader = _Reader(fields, problems, remember)
     batch: list[Document] = []
     characters = 0
-    for record in iter_records(source, problems):
+    for record in iter_records(source, problems, None if keep_records else fields.all):
         document = reader.document(record)
         if keep_records:
             document = document._replace(record=record.fields)
@@ -153,6 +165,7 @@ class _Reader:
         self._ids = _Ids(remember)
         self._missing_everywhere = set(fields.metadata)
         self._fields_seen: dict[str, None] = {}
+        self._longest = bounds().line
 
     def document(self, record: Record) -> Document:
         """The document of the next record."""
@@ -162,22 +175,36 @@ class _Reader:
         if self._missing_everywhere:
             self._missing_everywhere.difference_update(found)
             self._fields_seen.update(dict.fromkeys(found))
+            if record.unread:
+                self._fields_seen.update(dict.fromkeys(record.unread))
         wrong: list[str] = []
-        identity = _identity(found.get(fields.id), fields.id, wrong)
-        name, clash = self._ids.add(identity, record.place)
+        # Other records need no second look: a line is bounded, and its reader refuses half characters.
+        longest = self._longest if record.unchecked else 0
+        identity = _identity(found.get(fields.id), fields.id, wrong, longest)
+        if wrong and identity is not None:
+            # An id with half a character could not be written into a result.
+            name, clash = self._ids.skip(record.place), ""
+        else:
+            name, clash = self._ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
             # Of two documents with one id, the second is not the one that the id means.
             name = record.place
-        text = _text(found, ("text",) if record.plain else fields.text, wrong)
-        metadata = _metadata(record, found, fields.metadata, wrong)
+        text = _text(record, found, ("text",) if record.plain else fields.text, wrong, longest)
+        metadata = _metadata(record, found, fields.metadata, wrong, longest)
+        label = found.get(fields.labels)
+        if label is not None:
+            if is_missing(label):
+                label = None
+            elif longest:
+                _check_characters(label, fields.labels, wrong)
+        if longest:
+            for field in fields.extra:
+                _check_characters(found.get(field), field, wrong)
         if wrong:
             for message in wrong:
                 self._problems.error(record.place, message)
             return Document(record.place, name, "", {}, None, False)
-        label = found.get(fields.labels)
-        if label is not None and is_missing(label):
-            label = None
         document = Document(record.place, name, text, metadata, label, True)
         if not fields.extra:
             return document
@@ -185,12 +212,23 @@ class _Reader:
 
     def finish(self) -> None:
         """Warn of metadata fields that no document had."""
-        if self._fields_seen:
-            for kind in self._fields.metadata:
-                if kind in self._missing_everywhere:
-                    seen = _listing(self._fields_seen)
-                    message = f"no document has the metadata field {kind!r}; fields seen: {seen}."
-                    self._problems.warning("", message)
+        if not self._fields_seen:
+            return
+        seen = _listing(self._fields_seen)
+        for kind in self._fields.metadata:
+            if kind in self._missing_everywhere:
+                self._problems.warning("", f"{missing_field(kind)}; fields seen: {seen}.")
+
+
+def missing_field(name: str) -> str:
+    """The start of the warning about a metadata field that no document has.
+
+    Examples
+    --------
+    >>> missing_field("authors")
+    "no document has the metadata field 'authors'"
+    """
+    return f"no document has the metadata field {quoted(name)}"
 
 
 class _Ids:
@@ -223,10 +261,10 @@ class _Ids:
             first = self._given[name]
             if identity is None:
                 return name, f"there is no id, and its position {name} is the id of {first}: {_EVERY_ID}"
-            return name, f"the id {name!r} is also the id of {first}: ids must differ."
+            return name, f"the id {quoted(name)} is also the id of {first}: ids must differ."
         if name in self._positions:
             first = self._positions[name]
-            return name, f"the id {name!r} is the position of {first}, which has no id: {_EVERY_ID}"
+            return name, f"the id {quoted(name)} is the position of {first}, which has no id: {_EVERY_ID}"
         if identity is None:
             self._positions[name] = place
         else:
@@ -241,41 +279,54 @@ class _Ids:
         return name, ""
 
 
-def _identity(value: object, field: str, wrong: list[str]) -> str | None:
+def _identity(value: object, field: str, wrong: list[str], longest: int) -> str | None:
     if isinstance(value, float) and value.is_integer():  # what pandas makes of whole numbers with gaps
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _LARGEST_ID_BITS:
         return str(value)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if not isinstance(value, str):
         wrong.append(
-            f"the id in the field {field!r} is {described(value)}: make it a string or a whole number."
+            f"the id in the field {quoted(field)} is {described(value)}: make it a string or a whole number."
         )
         return None
-    if not value.isascii():
+    if longest:
         _check_characters(value, field, wrong)
     return value
 
 
-def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -> str:
+def _text(
+    record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str], longest: int
+) -> str:
     if len(names) == 1:
         only = found.get(names[0])
-        if type(only) is str and only.isascii() and only and not only.isspace():
+        if (
+            type(only) is str
+            and only.isascii()
+            and only
+            and not only.isspace()
+            and (not longest or len(only) <= longest)
+        ):
             return only
     present = [name for name in names if name in found]
     if not present:
-        wanted = " or ".join(repr(name) for name in names)
-        wrong.append(f"the document has no field {wanted}; fields found: {_listing(found)}.")
+        wanted = " or ".join(map(quoted, names[:_SHOWN_FIELDS]))
+        seen = _listing((*found, *record.unread))
+        wrong.append(f"the document has no field {wanted}; fields found: {seen}.")
         return ""
     parts: list[str] = []
     for name in present:
         value = found[name]
         if not isinstance(value, str):
-            wrong.append(f"the text field {name!r} holds {described(value)}: make it a string.")
+            wrong.append(f"the text field {quoted(name)} holds {described(value)}: make it a string.")
             return ""
-        _check_characters(value, name, wrong)
+        if longest:
+            _check_characters(value, name, wrong)
         parts.append(value)
+    if longest and (length := sum(map(_utf8_length, parts))) > longest:
+        wrong.append(too_long("the text", length))
+        return ""
     text = "\n".join(part for part in parts if part and not part.isspace())
     if not text:
         wrong.append("the text is empty.")
@@ -283,7 +334,7 @@ def _text(found: Mapping[str, object], names: Sequence[str], wrong: list[str]) -
 
 
 def _metadata(
-    record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str]
+    record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str], longest: int
 ) -> dict[str, list[str]]:
     metadata: dict[str, list[str]] = {}
     for name in names:
@@ -303,11 +354,14 @@ def _metadata(
         for part in () if plain else value:
             if isinstance(part, str):
                 values[part.strip()] = None
-                _check_characters(part, name, wrong)
+                if longest:
+                    _check_characters(part, name, wrong)
             elif part is not None:
                 wrong.append(_not_strings(name, f"a list with {described(part)} in it"))
                 break
         values.pop("", None)
+        if longest and (length := sum(map(len, values))) > longest:
+            wrong.append(too_long(f"the metadata field {quoted(name)}", length))
         if values:
             metadata[name] = list(values)
     return metadata
@@ -332,19 +386,19 @@ def is_missing(label: object) -> bool:
 
 
 def _not_strings(name: str, found: str) -> str:
-    return f"the metadata field {name!r} holds {found}: make it a string or a list of strings."
+    return f"the metadata field {quoted(name)} holds {found}: make it a string or a list of strings."
 
 
-def _check_characters(value: str, name: str, wrong: list[str]) -> None:
-    """Half a surrogate pair comes from text cut inside an escape; nothing could write it to a file again."""
-    if value.isascii():
-        return
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        code = f"\\u{ord(value[error.start]):04x}"
-        wrong.append(f"the field {name!r} holds {code}, half of a character: repair or remove it.")
+def _utf8_length(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _listing(names: Iterable[str]) -> str:
-    return shortened([repr(name) for name in names], _SHOWN_FIELDS) or "none"
+def _check_characters(value: object, name: str, wrong: list[str]) -> None:
+    if half := half_character(value):
+        wrong.append(f"the field {quoted(name)} holds {half}, half of a character: repair or remove it.")
+
+
+def _listing(names: Collection[str]) -> str:
+    more = len(names) - _SHOWN_FIELDS
+    first = ", ".join(map(quoted, islice(names, _SHOWN_FIELDS)))
+    return (first + (f" and {more:,} more" if more > 0 else "")) or "none"

@@ -8,20 +8,35 @@ import gzip
 import io
 import json
 import os
+import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
-from himecat.errors import DataError, MissingExtraError, UsageError
-from himecat.input.problems import Problems
-from himecat.input.streams import BrokenFile, CheckedLines, check_start, open_stream
-from himecat.input.tables import BATCH_ROWS, arrow_rows, check_names, present_fields, table_batches
+from himecat.errors import DataError, UsageError
+from himecat.input.parquet import parquet_rows
+from himecat.input.problems import Problems, described, half_character, quoted
+from himecat.input.small_files import unreadable_json
+from himecat.input.streams import (
+    BrokenFile,
+    CheckedLines,
+    LongLine,
+    check_start,
+    counted,
+    open_stream,
+    shown,
+    too_long,
+)
+from himecat.input.tables import TableRows, check_names, present_fields, table_rows
+from himecat.runtime.bounds import bounds, size
 
-# Beyond this a quotation mark is missing; without a bound the rest of the file would be read as one field.
-_LONGEST_CSV_FIELD = 1 << 27
+# An array is read whole; it may be so many times as long as a line.
+_LINES_OF_ARRAY = 64
+_SKIPPED_BYTES = 1 << 20
+_BLANKS = re.compile(r"[ \t\r\n]*")
 _LOOK_TWICE = {float, type(None)}
 _LARGE = 2.0**63
 
@@ -29,7 +44,9 @@ _LARGE = 2.0**63
 class Record(NamedTuple):
     """One document as it is in the source; `fields` is None where it could not be read.
 
-    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`.
+    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`. Of a
+    table, `unread` are the names of the columns that nobody asked for. The strings of an `unchecked` record may be
+    longer than a line may be, and hold half a character.
 
     Examples
     --------
@@ -41,6 +58,8 @@ class Record(NamedTuple):
     fields: Mapping[str, object] | None
     delimited: bool = False
     plain: bool = False
+    unread: tuple[str, ...] = ()
+    unchecked: bool = False
 
 
 class Table(Protocol):
@@ -54,7 +73,9 @@ class Table(Protocol):
 Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 
 
-def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
+def iter_records(
+    source: Source, problems: Problems, wanted: Collection[str] | None = None
+) -> Iterator[Record]:
     """Read the records of a file, a table or a list, in order, without holding them all.
 
     Parameters
@@ -66,6 +87,8 @@ def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     problems : Problems
         Receives what is wrong with single records. Such a record is still given, with `fields` None, so
         that positions stay aligned.
+    wanted : collection of str, optional
+        The columns of a table that are read at all; by default every one.
 
     Raises
     ------
@@ -79,45 +102,63 @@ def iter_records(source: Source, problems: Problems) -> Iterator[Record]:
     [{'text': 'A red fox.'}, {'text': 'A hen.'}]
     """
     if isinstance(source, str | os.PathLike):
-        return _file_records(source, problems)
-    batches = table_batches(source)
-    if batches is not None:
-        rows = enumerate(chain.from_iterable(batches))
-        return (Record(f"row {number}", present_fields(row)) for number, row in rows)
+        return _file_records(source, problems, wanted)
+    table = table_rows(source, wanted)
+    if table is not None:
+        return _table_records(table, "", problems)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
         known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
-    return _listed_records(source, problems)
+    return _listed_records(source, problems, wanted)
 
 
-def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record]:
+def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:
+    number = 0
+    start = f"{path} row " if path else "row "
+    for batch in table.batches:
+        for row in batch:
+            place = f"{start}{number}"
+            number += 1
+            if isinstance(row, str):
+                problems.error(place, row)
+                yield Record(place, None)
+            else:
+                yield Record(place, row, unread=table.unread, unchecked=True)
+
+
+def _listed_records(
+    items: Iterable[Any], problems: Problems, wanted: Collection[str] | None
+) -> Iterator[Record]:
     for position, item in enumerate(items):
         place = f"document {position}"
         if isinstance(item, str):
-            yield Record(place, {"text": str(item)}, plain=True)
+            yield Record(place, {"text": str(item)}, plain=True, unchecked=True)
         elif isinstance(item, Mapping):
-            yield Record(place, present_fields(item))
+            yield _unchecked(Record(place, present_fields(item)), problems)
         elif isinstance(item, os.PathLike):
-            yield from _file_records(item, problems)
+            yield from _file_records(item, problems, wanted)
         else:
             problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
             yield Record(place, None)
 
 
-def _file_records(source: str | os.PathLike[str], problems: Problems) -> Iterator[Record]:
+def _file_records(
+    source: str | os.PathLike[str], problems: Problems, wanted: Collection[str] | None
+) -> Iterator[Record]:
     path = os.fsdecode(source)
     last = ""
     with open_stream(path) as (kind, stream):
-        if kind == ".parquet":
-            records = _parquet_records(stream, path)
-        elif kind in {".csv", ".tsv"}:
-            records = _csv_records(stream, path, "," if kind == ".csv" else "\t", problems)
-        else:
-            records = _json_records(stream, path, kind == ".json", problems)
+        path = shown(path)
         try:
-            for record in records:
+            if kind == ".parquet":
+                records = _table_records(parquet_rows(stream, path, wanted), path, problems)
+            elif kind in {".csv", ".tsv"}:
+                records = _csv_records(stream, path, "," if kind == ".csv" else "\t", problems)
+            else:
+                records = _json_records(stream, path, kind == ".json", problems)
+            for record in counted(records, stream):
                 last = record.place
                 yield record
             if not last:
@@ -139,9 +180,11 @@ def _json_records(
     start = check_start(stream).removeprefix(codecs.BOM_UTF8)
     if may_be_array and start.lstrip().startswith(b"["):
         for position, item in enumerate(_json_array(stream)):
-            yield _json_record(f"{path} document {position}", item, problems)
+            yield _unchecked(_json_record(f"{path} document {position}", item, problems), problems)
         return
-    for number, line in enumerate(stream, start=1):
+    longest = bounds().line
+    # A longer line is cut, and then it is no JSON; what does not fit is never in memory.
+    for number, line in enumerate(iter(partial(stream.readline, longest + 2), b""), start=1):
         place = f"{path} line {number}"
         try:
             item = orjson.loads(line)
@@ -160,9 +203,22 @@ def _json_records(
             pass
         # orjson refuses NaN, half a surrogate pair and deep nesting; the json module accepts them, and knows the
         # column of a fault.
-        record = _careful_line(line, place, number == 1, problems)
+        record = _careful_line(line, place, number == 1, problems, longest)
         if record is not None:
             yield record
+        if len(line) > longest:
+            while not line.endswith(b"\n"):
+                line = stream.readline(_SKIPPED_BYTES) or b"\n"
+
+
+def _unchecked(record: Record, problems: Problems) -> Record:
+    """An unchecked record, unless the name of one of its fields holds half a character."""
+    for name in record.fields or ():
+        if half := half_character(name):
+            message = f"the name of the field {quoted(name)} holds {half}, half of a character: repair it."
+            problems.error(record.place, message)
+            return Record(record.place, None)
+    return Record(record.place, record.fields, unchecked=True)
 
 
 def _json_record(place: str, item: Any, problems: Problems) -> Record:
@@ -171,17 +227,20 @@ def _json_record(place: str, item: Any, problems: Problems) -> Record:
         return Record(
             place, {name: value for name, value in item.items() if value is not None and value == value}
         )
-    problems.error(place, f"a JSON object is expected, not {json.dumps(item)[:40]}.")
+    problems.error(place, f"a JSON object is expected, not {described(item)}.")
     return Record(place, None)
 
 
-def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> Record | None:
+def _careful_line(line: bytes, place: str, first: bool, problems: Problems, longest: int) -> Record | None:
     """The record of a line; None where the line is blank."""
+    if len(line.rstrip(b"\r\n")) > longest:
+        problems.error(place, too_long("the line", longest))
+        return Record(place, None)
     try:
         text = line.decode("utf-8-sig" if first else "utf-8")
         if text.isspace() or not text:
             return None
-        return _json_record(place, json.loads(text), problems)
+        return _unchecked(_json_record(place, json.loads(text), problems), problems)
     except UnicodeDecodeError as error:
         found = f"invalid UTF-8 at byte {error.start + 1} of the line (0x{error.object[error.start]:02x})"
         problems.error(place, f"{found}: save the file as UTF-8.")
@@ -191,29 +250,55 @@ def _careful_line(line: bytes, place: str, first: bool, problems: Problems) -> R
         found = f"broken JSON at column {column} ({error.msg[0].lower()}{error.msg[1:]})"
         problems.error(place, f"{found}: every line must be one JSON object.")
     except (RecursionError, ValueError) as error:
-        problems.error(place, f"this JSON cannot be read ({error}).")
+        problems.error(place, unreadable_json(error))
     return Record(place, None)
 
 
-def _json_array(stream: BinaryIO) -> list[Any]:
+def _json_array(stream: BinaryIO) -> Iterator[Any]:
+    """The items of an array, one at a time: as text it is small, as objects it may be many times as large."""
+    most = _LINES_OF_ARRAY * bounds().line
+    raw = stream.read(most + 1)
+    if len(raw) > most:
+        raise BrokenFile(f"the array is larger than {size(most)}: write one object per line (JSON lines).")
     try:
-        items = json.loads(stream.read().decode("utf-8-sig"))
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BrokenFile(f"invalid UTF-8 at byte {error.start + 1}: save the file as UTF-8.") from None
+    del raw
+    decode = json.JSONDecoder().raw_decode
+    try:
+        position = _past_blanks(text, text.index("[") + 1)
+        more = text[position : position + 1] != "]"
+        while more:
+            item, position = decode(text, position)
+            yield item
+            position = _past_blanks(text, position)
+            more = text[position : position + 1] == ","
+            if more:
+                position = _past_blanks(text, position + 1)
+            elif text[position : position + 1] != "]":
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, position)
+        position = _past_blanks(text, position + 1)
+        if position < len(text):
+            raise json.JSONDecodeError("Extra data", text, position)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise BrokenFile(f"broken JSON at {where} ({error.msg[0].lower()}{error.msg[1:]}).") from None
     except (RecursionError, ValueError) as error:
-        raise BrokenFile(f"this JSON cannot be read ({error}).") from None
-    assert isinstance(items, list)
-    return items
+        raise BrokenFile(unreadable_json(error)) from None
+
+
+def _past_blanks(text: str, position: int) -> int:
+    found = _BLANKS.match(text, position)
+    return found.end() if found else position
 
 
 def _csv_records(
     stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
 ) -> Iterator[Record]:
     check_start(stream)
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CSV_FIELD))
+    # The lines bound a row, and with it its fields.
+    csv.field_size_limit(max(csv.field_size_limit(), bounds().line + 1))
     lines = CheckedLines(stream)
     # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -221,15 +306,18 @@ def _csv_records(
     short = first_short = 0
     empty = True
     while True:
-        line, lines.damage = rows.line_num + 1, ""
+        lines.start_row()
+        line = lines.number + 1
         place = f"{path} line {line}"
         try:
             row, wrong = next(rows), ""
         except StopIteration:
             break
+        except LongLine as error:
+            if not header:
+                raise BrokenFile(str(error)) from None
+            row, wrong = [], str(error)
         except csv.Error as error:
-            if "field limit" in str(error):
-                raise BrokenFile(f"a quotation mark is missing in the row at line {line}.") from None
             row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
         if lines.damage:
             wrong = f"{lines.damage}: save the file as UTF-8."
@@ -275,22 +363,3 @@ def _other_separator(first: str, delimiter: str) -> str:
     if ";" in first:
         return "the columns are separated by semicolons: separate them by commas."
     return ""
-
-
-def _parquet_records(stream: io.BufferedReader, path: str) -> Iterator[Record]:
-    try:
-        import pyarrow
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise MissingExtraError.for_package("pyarrow", "files", "Reading Parquet") from None
-    try:
-        file = ParquetFile(stream)
-        check_names(path, file.schema_arrow.names)
-        first = 0
-        for batch in file.iter_batches(batch_size=BATCH_ROWS):
-            for number, row in enumerate(arrow_rows(batch), first):
-                yield Record(f"{path} row {number}", row)
-            first += batch.num_rows
-    except (pyarrow.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise BrokenFile(f"the Parquet file is damaged or of another kind ({reason}).") from None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from himecat.errors import DataError
 from himecat.input.formats import iter_records
 from himecat.input.problems import Problems
-from himecat.input.streams import BrokenFile, CheckedLines, open_stream
+from himecat.input.streams import BrokenFile, CheckedLines, LongLine, open_stream, path_kind, shown
 
 MOST_COLUMNS = 16_000
 """Columns that a table may have: what a sheet of Excel holds, less room for those that are added."""
@@ -60,13 +60,18 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
     ('id', 'sender', 'text')
     """
     place = os.fsdecode(path)
+    if path_kind(path) == "pipe":
+        raise DataError(
+            f"{shown(path)}: a table begins with the columns of all documents, and a pipe can be read only once: "
+            "write the documents to a file, or the predictions as JSON lines (.jsonl)."
+        )
     with open_stream(place) as (kind, stream):
         try:
             if kind in (".csv", ".tsv"):
                 return _delimited_header(CheckedLines(stream), "\t" if kind == ".tsv" else "")
             if kind == ".parquet":
                 return _parquet_header(stream)
-        except (BrokenFile, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
+        except (BrokenFile, LongLine, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
             return Header(())
     names: list[str] = []
     found: dict[str, set[type]] = {}
@@ -77,7 +82,7 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
                 found[name] = set()
                 if len(names) > MOST_COLUMNS:
                     raise DataError(
-                        f"{place}: the documents have more than {MOST_COLUMNS:,} different fields, too many "
+                        f"{shown(path)}: the documents have more than {MOST_COLUMNS:,} different fields, too many "
                         "columns for a table: write JSON lines (.jsonl)."
                     )
             if types:
@@ -130,6 +135,6 @@ def _parquet_header(stream: Any) -> Header:
         return Header(())
     try:
         schema = ParquetFile(stream).schema_arrow
-    except (pyarrow.ArrowException, OSError):
+        return Header(tuple(schema.names), schema=schema)
+    except (pyarrow.ArrowException, OSError, ValueError, LookupError, MemoryError):
         return Header(())
-    return Header(tuple(schema.names), schema=schema)

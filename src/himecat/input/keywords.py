@@ -11,8 +11,9 @@ import numpy as np
 
 from himecat.errors import DataError
 from himecat.input.corpus import IntArray, Vocabulary
-from himecat.input.problems import Problems, described, shortened
+from himecat.input.problems import Problems, described, half_character, quoted, shortened
 from himecat.input.small_files import parse_names, read_text
+from himecat.input.streams import shown
 from himecat.input.taxonomy.readers import refuse_too_large
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
 from himecat.input.tokenizer import UNICODE, Tokenizer
@@ -157,7 +158,7 @@ def _load(source: object) -> tuple[Mapping[Any, Any], str]:
     """The mapping a source holds, and the name of the source in messages."""
     if isinstance(source, (str, PathLike)):
         path = Path(source)
-        place = str(path)
+        place = shown(path)
         text = read_text(path)
         content = parse_names(text, path) if text.strip() else None
         if content is None:
@@ -169,6 +170,8 @@ def _load(source: object) -> tuple[Mapping[Any, Any], str]:
             f"{place}: a mapping from labels to words is needed, such as {_EXAMPLE}, but "
             f"{described(content)} was found."
         )
+    if half := half_character(content):
+        raise DataError(f"{place}: a name or a word holds {half}, half of a character: repair or remove it.")
     return content, place
 
 
@@ -190,7 +193,7 @@ def _words_by_node(
                 said = str(error).replace("the document is labelled with", "the label names")
                 problems.error(place, said)
                 continue
-            here = f"{file}, label {taxonomy.title(node)!r}"
+            here = f"{file}, label {quoted(taxonomy.title(node))}"
             if isinstance(value, Mapping) and value:
                 # Every step goes down in the tree, so that this ends for a mapping that holds itself too.
                 stack.append((node, value, here))
@@ -204,7 +207,8 @@ def _is_root(taxonomy: Taxonomy, key: object) -> bool:
 
 def _as_label(key: object) -> Any:
     # JSON and YAML have names that look like numbers; a tree keeps those as they are written.
-    return str(key) if isinstance(key, (int, float)) and not isinstance(key, bool) else key
+    number = isinstance(key, (int, float)) and not isinstance(key, bool)
+    return quoted(key) if number else key
 
 
 def _node_below(taxonomy: Taxonomy, above: int, label: Any) -> int:
@@ -217,7 +221,7 @@ def _node_below(taxonomy: Taxonomy, above: int, label: Any) -> int:
             return node
     node = taxonomy.find([*path, *names])
     if node == above or above not in taxonomy.lineages[node]:
-        raise DataError(f"the label {'/'.join(names)!r} is not below {taxonomy.title(above)}.")
+        raise DataError(f"the label {quoted('/'.join(names))} is not below {taxonomy.title(above)}.")
     return node
 
 
@@ -237,12 +241,12 @@ def _words(value: object, place: str, problems: Problems, tokenizer: Tokenizer) 
     words: set[str] = set()
     for phrase in written:
         if isinstance(phrase, (int, np.integer)) and not isinstance(phrase, bool):
-            phrase = str(phrase)
+            phrase = quoted(phrase)
         if not isinstance(phrase, str):
             raise DataError(f"a list of keywords must hold words only, but {described(phrase)} was found.")
         parts = tokenizer.words(str(phrase))
         if phrase.strip() and not parts:
-            problems.warning(place, f"the keyword {phrase!r} has nothing in it that counts as a word.")
+            problems.warning(place, f"the keyword {quoted(phrase)} has nothing in it that counts as a word.")
         words.update(parts)
     if not words:
         raise DataError("there are no keywords; write some words, or take the label out.")

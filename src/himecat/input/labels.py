@@ -10,7 +10,7 @@ import numpy as np
 from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Supervision
 from himecat.input.documents import is_missing
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, half_character
 from himecat.input.taxonomy.tree import Taxonomy, label_names
 
 
@@ -57,11 +57,18 @@ def readable_labels(
     readable: dict[int, object] = {}
     for row, label in labels.items():
         try:
-            label_names(label)
+            _names(label)
             readable[row] = label
         except DataError as error:
             problems.error(place_of(row), str(error))
     return readable
+
+
+def _names(label: object) -> list[str]:
+    names = label_names(label)
+    if half := half_character(names):
+        raise DataError(f"the label holds {half}, half of a character: repair or remove it.")
+    return names
 
 
 def supervise(
@@ -86,7 +93,7 @@ def supervise(
     for row in sorted(labels):
         label = labels[row]
         try:
-            names = label_names(label)
+            names = _names(label)
         except DataError as error:
             problems.error(place_of(row), str(error))
             continue

@@ -5,13 +5,87 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from himecat.errors import DataError
 
 Severity = Literal["error", "warning", "note"]
+
+_LONGEST_NAME = 120
+# Together below 2,000 characters: a terminal still shows the end of the sentence, which says what to do.
+_LONGEST_PLACE = 300
+_LONGEST_MESSAGE = 1_600
+_LARGE_NUMBER = 10**40
+
+
+def clipped(text: str, most: int = _LONGEST_NAME) -> str:
+    """Text for a message: what is too long loses its middle, so that both ends can be recognised.
+
+    Examples
+    --------
+    >>> clipped("short"), clipped("abcdefghijklmnopqrstuvwxyz", 11)
+    ('short', 'abcd...wxyz')
+    """
+    if len(text) <= most:
+        return text
+    kept = (most - 3) // 2
+    return f"{text[:kept]}...{text[-kept:]}"
+
+
+def quoted(name: object) -> str:
+    """A name or a value from the data for a message: in quotation marks, and never long.
+
+    Examples
+    --------
+    >>> quoted("opera"), quoted("o" * 900) == repr(clipped("o" * 900)), quoted(10**5000)
+    ("'opera'", True, 'a number of more than 40 digits')
+    """
+    if isinstance(name, str):
+        return repr(clipped(name))
+    if isinstance(name, int | float):
+        return described(name).removeprefix("the number ")
+    return described(name)
+
+
+def half_character(value: object) -> str:
+    """The escape of the first half of a surrogate pair in strings, lists or mappings; empty where all are whole.
+
+    It comes from text cut inside an escape, and nothing could write it to a file again.
+
+    Examples
+    --------
+    >>> half_character(["a", {"b": "c\\ud83d"}]), half_character("a")
+    ('\\\\ud83d', '')
+    """
+    # Nearly always it is a string or a list of strings.
+    if isinstance(value, str):
+        if value.isascii():
+            return ""
+    elif isinstance(value, list):
+        try:
+            if all(map(str.isascii, value)):
+                return ""
+        except TypeError:
+            pass
+    stack: list[Any] = [value]
+    # A list may hold itself, and a YAML file may name one list many times.
+    seen: set[int] = set()
+    while stack:
+        part = stack.pop()
+        if isinstance(part, str):
+            if not part.isascii():
+                try:
+                    part.encode()
+                except UnicodeEncodeError as error:
+                    return f"\\u{ord(part[error.start]):04x}"
+        elif isinstance(part, np.ndarray):
+            stack += part.ravel().tolist()
+        elif isinstance(part, Mapping | list | tuple | set | frozenset) and id(part) not in seen:
+            seen.add(id(part))
+            stack += [*part.keys(), *part.values()] if isinstance(part, Mapping) else part
+    return ""
 
 
 def shortened(names: Sequence[str], most: int = 10) -> str:
@@ -23,7 +97,7 @@ def shortened(names: Sequence[str], most: int = 10) -> str:
     ('ant, bee, cat', 'ant, bee and 1 more')
     """
     more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(clipped, names[:most])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def described(value: object) -> str:
@@ -40,6 +114,8 @@ def described(value: object) -> str:
         return f"the text {value[:40]!r}"
     if isinstance(value, (bool, np.bool_)):
         return f"the truth value {str(value).lower()}"
+    if isinstance(value, int) and abs(value) > _LARGE_NUMBER:
+        return "a number of more than 40 digits"
     if isinstance(value, (int, float, np.number)):
         return f"the number {value}"
     if isinstance(value, Mapping):
@@ -94,7 +170,8 @@ class Problems:
         """Record a finding of the given severity."""
         self.counts[severity] += 1
         if self.counts[severity] <= self.keep:
-            self.items.append(Problem(severity, place, message))
+            shown = clipped(place, _LONGEST_PLACE), clipped(message, _LONGEST_MESSAGE)
+            self.items.append(Problem(severity, *shown))
 
     def error(self, place: str, message: str) -> None:
         """Record something that stops the work; while errors are `softened`, a warning."""

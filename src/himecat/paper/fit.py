@@ -224,5 +224,5 @@ def example_documents(
         seed=random_stream(seed, _SYNTHESIS),
         top=node,
     )
-    names = space.vocabulary.names
-    return [[names[word] for word in made.of(node)[row].tolist()] for row in range(count)]
+    names, documents = space.vocabulary.names, made.of(node)
+    return [[names[word] for word in documents[row].tolist()] for row in range(count)]

@@ -36,7 +36,7 @@ def sample_vmf(
     length = np.linalg.norm(direction)
     if not length:
         draws = rng.standard_normal((size, len(direction)))
-        return (draws / np.linalg.norm(draws, axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True), dtype=np.float32)
     direction = direction / length
     draws = vonmises_fisher(direction, concentration).rvs(size, random_state=rng)
     return np.asarray(draws, dtype=np.float32).reshape(size, len(direction))

@@ -30,7 +30,7 @@ class Bounds:
     line : int
         Bytes of a line, of a cell or value of a table, and of a small file (tree, keywords).
     ratio : int
-        Bytes that each byte of a compressed file may become; asked once 64 MB have come out of it.
+        Bytes that each byte of a compressed file may become; asked once 16 MB have come out of it.
     depth : int
         Levels of the tree.
     label : int

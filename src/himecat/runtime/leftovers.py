@@ -39,10 +39,11 @@ def new_file(target: Path) -> tuple[Path, int]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     for _ in range(_ATTEMPTS):
         part = _part_beside(target)
-        descriptor = os.open(part, flags, 0o666)
-        if _is_ours(descriptor, part):
-            return part, descriptor
-        os.close(descriptor)
+        with _gone_if_interrupted(part):
+            descriptor = os.open(part, flags, 0o666)
+            if _is_ours(descriptor, part):
+                return part, descriptor
+            os.close(descriptor)
     raise OSError(f"temporary files in {target.parent} disappear at once")
 
 
@@ -63,15 +64,27 @@ def new_folder(target: Path) -> tuple[Path, int | None]:
     """
     for _ in range(_ATTEMPTS):
         part = _part_beside(target)
-        part.mkdir()
-        if fcntl is None:
-            return part, None
-        with suppress(FileNotFoundError):
-            descriptor = _opened(part)
-            if _is_ours(descriptor, part):
-                return part, descriptor
-            os.close(descriptor)
+        with _gone_if_interrupted(part):
+            part.mkdir()
+            if fcntl is None:
+                return part, None
+            with suppress(FileNotFoundError):
+                descriptor = _opened(part)
+                if _is_ours(descriptor, part):
+                    return part, descriptor
+                os.close(descriptor)
     raise OSError(f"temporary folders in {target.parent} disappear at once")
+
+
+@contextmanager
+def _gone_if_interrupted(part: Path) -> Iterator[None]:
+    """Ctrl-C may come before the caller knows that there is something to remove."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        with suppress(OSError):
+            os.rmdir(part) if part.is_dir() else os.unlink(part)
+        raise
 
 
 def _is_ours(descriptor: int, part: Path) -> bool:

@@ -12,7 +12,8 @@ from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.formats import iter_records
-from himecat.input.problems import Problems
+from himecat.input.problems import Problems, quoted
+from himecat.input.streams import shown
 from himecat.input.taxonomy.tree import Taxonomy
 
 
@@ -23,19 +24,20 @@ def read_predictions(
     problems = Problems()
     found: dict[str, int] = {}
     labelled: set[str] = set()
-    for record in iter_records(predictions, problems):
+    for record in iter_records(predictions, problems, {"id", "path", "labelled"}):
         if record.fields is None:
             continue
         name, path = record.fields.get("id"), record.fields.get("path")
-        if name is None or not isinstance(path, list):
+        named = isinstance(name, str | int) and not isinstance(name, bool)
+        if not named or not isinstance(path, list) or not all(isinstance(part, str) for part in path):
             problems.error(record.place, "a prediction needs an 'id' and a 'path' (a list of names).")
             continue
-        node = taxonomy.walk([str(part) for part in path])
+        node = taxonomy.walk(path)
         if node is None:
-            problems.error(record.place, f"the path {'/'.join(map(str, path))} is not in the tree.")
+            problems.error(record.place, f"the path {quoted('/'.join(path))} is not in the tree.")
             continue
         if str(name) in found:
-            problems.error(record.place, f"the id {name!r} was predicted before.")
+            problems.error(record.place, f"the id {quoted(name)} was predicted before.")
         found[str(name)] = node
         if record.fields.get("labelled") is True:
             labelled.add(str(name))
@@ -76,7 +78,9 @@ def score_predictions(
     # A document that could not be read has a place instead of an id, and an empty path.
     strange = [name for name, node in assigned.items() if node and name not in known]
     if strange:
-        raise DataError(f"{os.fspath(predictions)}: the id {strange[0]!r} is not in {dataset.documents}.")
+        raise DataError(
+            f"{shown(predictions)}: the id {quoted(strange[0])} is not in {shown(dataset.documents)}."
+        )
     wanted = np.ones(len(truth), dtype=np.bool_)
     if without_draw is not None:
         wanted[draw(dataset, truth, without_draw, per_leaf).rows] = False
@@ -85,7 +89,7 @@ def score_predictions(
     rows = np.flatnonzero(wanted & present & ~kept)
     if not len(rows):
         why = ": all documents kept their own labels; predict with --ignore-labels" if labelled else ""
-        raise DataError(f"{os.fspath(predictions)} has no prediction to score{why}.")
+        raise DataError(f"{shown(predictions)} has no prediction to score{why}.")
     nodes = np.array([assigned[loaded.corpus.ids[row]] for row in rows.tolist()], dtype=np.int64)
     return (
         score(dataset.taxonomy, truth[rows], nodes),
