@@ -84,8 +84,6 @@ class Fields:
 class Document(NamedTuple):
     """One checked document; where it is not `usable`, the reason is among the problems.
 
-    All fields of its `record` are there only where they were asked for.
-
     Examples
     --------
     >>> Document("document 0", "a", "A red fox.", {"tags": ["wild"]}, None, True).metadata["tags"]
@@ -144,9 +142,7 @@ def read_documents(
     characters = 0
     for record in iter_records(source, problems, None if keep_records else fields.all):
         document = reader.document(record)
-        if keep_records:
-            document = document._replace(record=record.fields)
-        batch.append(document)
+        batch.append(document._replace(record=record.fields) if keep_records else document)
         characters += len(document.text)
         if len(batch) >= size or characters >= _BATCH_CHARACTERS:
             yield batch
@@ -193,11 +189,10 @@ class _Reader:
         text = _text(record, found, ("text",) if record.plain else fields.text, wrong, longest)
         metadata = _metadata(record, found, fields.metadata, wrong, longest)
         label = found.get(fields.labels)
-        if label is not None:
-            if is_missing(label):
-                label = None
-            elif longest:
-                _check_characters(label, fields.labels, wrong)
+        if is_missing(label):
+            label = None
+        elif longest:
+            _check_characters(label, fields.labels, wrong)
         if longest:
             for field in fields.extra:
                 _check_characters(found.get(field), field, wrong)
