@@ -45,7 +45,7 @@ def model() -> HiMeCat:
 
 @pytest.fixture(scope="module")
 def found(model: HiMeCat) -> npt.NDArray[np.bool_]:
-    return right(model.predict(DOCUMENTS))
+    return right(model.predict(DOCUMENTS, as_tuples=True))
 
 
 def distinctive(count: int, only: tuple[str, ...] | None = None) -> dict[str, list[str]]:
@@ -100,7 +100,7 @@ def test_uneven_labels(uneven: tuple[int, int], found: npt.NDArray[np.bool_]) ->
         given[truth] += use
         labels.append(truth if use else None)
     assert (given[first], given[second]) == uneven
-    placed = fit(labels).predict(DOCUMENTS)
+    placed = fit(labels).predict(DOCUMENTS, as_tuples=True)
     hits = right(placed)
     rest = np.array([label is None for label in labels])
     assert hits[rest].mean() > found[TEST].mean() - 0.05
@@ -117,13 +117,13 @@ def test_uneven_labels(uneven: tuple[int, int], found: npt.NDArray[np.bool_]) ->
 def test_one_label_per_leaf() -> None:
     labels = sample_split(DOCUMENTS, per_leaf=1)
     rest = np.array([label is None for label in labels])
-    assert right(fit(labels).predict(DOCUMENTS))[rest].mean() > 0.7
+    assert right(fit(labels).predict(DOCUMENTS, as_tuples=True))[rest].mean() > 0.7
 
 
 @pytest.mark.parametrize("use_names", [True, False])
 def test_keywords_alone(use_names: bool) -> None:
     model = fit([None] * len(DOCUMENTS), keywords=distinctive(3), use_names=use_names)
-    assert right(model.predict(DOCUMENTS)).mean() > 0.6
+    assert right(model.predict(DOCUMENTS, as_tuples=True)).mean() > 0.6
 
 
 def test_a_leaf_with_keywords_alone() -> None:
@@ -131,17 +131,17 @@ def test_a_leaf_with_keywords_alone() -> None:
     keywords = distinctive(4, path)
     labels = [None if truth == path else label for truth, label in zip(TRUTH, LABELS, strict=True)]
     model = fit(labels, keywords=keywords, use_names=False)
-    hits = right(model.predict(DOCUMENTS))
+    hits = right(model.predict(DOCUMENTS, as_tuples=True))
     own = np.array([truth == path for truth in TRUTH])
     assert hits[own].mean() > 0.6
-    assert model.predict([" ".join(keywords["/".join(path)])]) == [path]
+    assert model.predict([" ".join(keywords["/".join(path)])], as_tuples=True) == [path]
 
 
 def test_new_letters_are_placed_as_well_as_those_that_were_there(found: npt.NDArray[np.bool_]) -> None:
     new = np.random.default_rng(0).permutation(np.flatnonzero(TEST))[: len(DOCUMENTS) // 5]
     kept = np.setdiff1d(np.arange(len(DOCUMENTS)), new)
     model = fit([LABELS[row] for row in kept], [DOCUMENTS[row] for row in kept])
-    placed = model.predict([DOCUMENTS[row] for row in new])
+    placed = model.predict([DOCUMENTS[row] for row in new], as_tuples=True)
     hits = np.mean([path == TRUTH[row] for path, row in zip(placed, new, strict=True)])
     assert hits > found[new].mean() - 0.03
 
@@ -154,15 +154,15 @@ def test_metadata_that_say_nothing_cost_nothing(n_years: int, found: npt.NDArray
     weights = model.classifier_.views["metadata"].weights
     assert weights["year"] == 0
     assert all(weights[kind] > 0.5 for kind in METADATA)
-    assert right(model.predict(documents))[TEST].mean() > found[TEST].mean() - 0.01
+    assert right(model.predict(documents, as_tuples=True))[TEST].mean() > found[TEST].mean() - 0.01
 
 
 def test_metadata_that_say_something_help() -> None:
     bare = fit(LABELS, use_metadata=False)
     with_them = fit(LABELS)
     assert (
-        right(with_them.predict(DOCUMENTS))[TEST].mean()
-        >= right(bare.predict(DOCUMENTS))[TEST].mean() - 0.005
+        right(with_them.predict(DOCUMENTS, as_tuples=True))[TEST].mean()
+        >= right(bare.predict(DOCUMENTS, as_tuples=True))[TEST].mean() - 0.005
     )
     weights = with_them.classifier_.views["metadata"].weights
     assert set(weights) == set(METADATA)

@@ -93,7 +93,7 @@ def test_documents_of_very_many_categories_find_their_place() -> None:
             documents[-1]["labels"] = list(truth[-1])  # type: ignore[assignment]
     model = HiMeCat(taxonomy=Taxonomy.from_paths(paths), method=Default(min_count=1))
     model.fit(documents)
-    placed = model.predict(documents[2 * len(paths) :])
+    placed = model.predict(documents[2 * len(paths) :], as_tuples=True)
     right = np.mean([path == wanted for path, wanted in zip(placed, truth[2 * len(paths) :], strict=True)])
     assert right > 0.8
 

@@ -60,7 +60,8 @@ def fit_arguments(letters: Path, model: Path, *more: str) -> list[object]:
 def predictions(letters: Path, letters_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The predictions for the letters, made by another process than the one that fitted the model."""
     target = tmp_path_factory.mktemp("predictions") / "predictions.jsonl"
-    ended = in_another_process("predict", letters_model, letters / "documents.jsonl", "-o", target)
+    documents = letters / "documents.jsonl"
+    ended = in_another_process("predict", letters_model, documents, "--ignore-labels", "-o", target)
     assert (ended.returncode, ended.stdout) == (0, "")
     assert ended.stderr == f"Placed 330 documents; the paths are in {target}.\n"
     return target
@@ -208,7 +209,7 @@ class TestEnds:
         arguments = map(
             shlex.quote, [sys.executable, "-m", "himecat", "predict", str(letters_model), str(documents)]
         )
-        command = f"{' '.join(arguments)} -o {shlex.quote(str(tmp_path / 'out.jsonl'))} >&- 2>&- <&-"
+        command = f"{' '.join(arguments)} --ignore-labels -o {shlex.quote(str(tmp_path / 'out.jsonl'))} >&- 2>&- <&-"
         assert subprocess.run(command, shell=True, timeout=60).returncode == 0
         lines = (tmp_path / "out.jsonl").read_text().splitlines()
         assert [set(json.loads(line)) for line in lines] == [{"id", "path", "confidence", "leaf"}] * 330
@@ -334,10 +335,12 @@ class TestPredict:
     def test_standard_output_holds_the_lines_only(
         self, himecat: Himecat, letters: Path, letters_model: Path, predictions: Path
     ) -> None:
-        ended = himecat("predict", letters_model, letters / "documents.jsonl", "-o", "-")
+        ended = himecat("predict", letters_model, letters / "documents.jsonl", "--ignore-labels", "-o", "-")
         assert (ended.code, ended.out) == (0, predictions.read_text())
         assert ended.err == "Placed 330 documents.\n"
-        quiet = himecat("predict", letters_model, letters / "documents.jsonl", "-o", "-", "--quiet")
+        quiet = himecat(
+            "predict", letters_model, letters / "documents.jsonl", "--ignore-labels", "-o", "-", "--quiet"
+        )
         assert (quiet.out, quiet.err) == (ended.out, "")
 
     @pytest.mark.parametrize("threads", [1, 2])
@@ -345,7 +348,14 @@ class TestPredict:
         self, himecat: Himecat, letters: Path, letters_model: Path, predictions: Path, threads: int
     ) -> None:
         ended = himecat(
-            "predict", letters_model, letters / "documents.jsonl", "-o", "-", "--threads", threads
+            "predict",
+            letters_model,
+            letters / "documents.jsonl",
+            "--ignore-labels",
+            "-o",
+            "-",
+            "--threads",
+            threads,
         )
         assert ended.out == predictions.read_text()
 
@@ -362,7 +372,8 @@ class TestPredict:
                 rows.writerow([document["id"], document["text"], *lists])
         for name in ("letters.jsonl.gz", "letters.csv"):
             assert (
-                himecat("predict", letters_model, tmp_path / name, "-o", "-").out == predictions.read_text()
+                himecat("predict", letters_model, tmp_path / name, "--ignore-labels", "-o", "-").out
+                == predictions.read_text()
             )
 
     def test_fields_may_have_other_names(
@@ -387,7 +398,14 @@ class TestPredict:
         self, himecat: Himecat, letters: Path, letters_model: Path, predictions: Path
     ) -> None:
         ended = himecat(
-            "predict", letters_model, letters / "documents.jsonl", "-o", "-", "--min-confidence", 0.4
+            "predict",
+            letters_model,
+            letters / "documents.jsonl",
+            "--ignore-labels",
+            "-o",
+            "-",
+            "--min-confidence",
+            0.4,
         )
         cut = [json.loads(line) for line in ended.out.splitlines()]
         whole = lines_of(predictions)
@@ -417,7 +435,12 @@ class TestPredict:
     ) -> None:
         target = tmp_path / "out.jsonl"
         target.write_text("old")
-        assert himecat("predict", letters_model, letters / "documents.jsonl", "-o", target).code == 0
+        assert (
+            himecat(
+                "predict", letters_model, letters / "documents.jsonl", "--ignore-labels", "-o", target
+            ).code
+            == 0
+        )
         assert target.read_text() == predictions.read_text()
 
 
@@ -701,7 +724,9 @@ def test_skipped_documents_are_counted_apart_and_take_no_id(
     twin = json.dumps({"id": json.loads(lines[0])["id"], "text": "another"})
     (tmp_path / "docs.jsonl").write_text("\n".join([*lines, twin, "{broken"]) + "\n")
     out = tmp_path / "out.jsonl"
-    ended = himecat("predict", letters_model, tmp_path / "docs.jsonl", "--skip-bad", "-o", out)
+    ended = himecat(
+        "predict", letters_model, tmp_path / "docs.jsonl", "--skip-bad", "--ignore-labels", "-o", out
+    )
     assert ended.code == 0
     assert f"Placed 3 documents, skipped 2; the paths are in {out}." in ended.err
     found = [json.loads(line) for line in out.read_text().splitlines()]

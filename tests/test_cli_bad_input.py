@@ -528,8 +528,8 @@ def _with(**changes: object) -> Callable[[Path], object]:
 def test_a_probability_that_is_no_number_is_never_written(
     himecat: Himecat, place: Path, letters_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(taxonomy: Taxonomy, found: Any, *arguments: Any) -> Any:
-        return assign(taxonomy, np.full_like(found, np.nan), *arguments)
+    def broken(taxonomy: Taxonomy, found: Any, *arguments: Any, **options: Any) -> Any:
+        return assign(taxonomy, np.full_like(found, np.nan), *arguments, **options)
 
     monkeypatch.setattr("himecat.predictor.assign", broken)
     command = ["predict", letters_model, "docs.jsonl", "-o", "out.jsonl"]

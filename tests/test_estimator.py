@@ -116,7 +116,7 @@ NEW = topic_documents(60, seed=7)
 
 
 def test_new_documents_find_their_way(fitted: HiMeCat) -> None:
-    found = fitted.predict(NEW)
+    found = fitted.predict(NEW, as_tuples=True)
     assert sum(path == tuple(document["labels"]) for path, document in zip(found, NEW, strict=True)) >= 58
     assert fitted.score(NEW, [document["labels"] for document in NEW]) >= 0.96
 
@@ -136,7 +136,7 @@ def test_an_uneven_tree_of_three_levels_is_learned() -> None:
 
 
 def test_the_attributes_of_a_fitted_model(fitted: HiMeCat) -> None:
-    assert fitted.classes_ == list(TOPICS.values())
+    assert fitted.paths_ == list(TOPICS.values())
     assert fitted.taxonomy_ == Taxonomy.from_children({"a": {"x": {}, "y": {}}, "b": {"z": {}}})
     assert fitted.space_.documents.shape == (90, 16)
     assert set(fitted.space_.metadata) == {"by", "tags"}
@@ -222,7 +222,7 @@ def test_plain_texts_are_enough() -> None:
     model = quick(metadata=[]).fit(texts, labels)
     assert model.space_.metadata == {}
     assert [str(note) for note in model.problems_] == ["No metadata fields were named: text alone is used."]
-    found = model.predict([document["text"] for document in NEW])
+    found = model.predict([document["text"] for document in NEW], as_tuples=True)
     assert np.mean([path == tuple(d["labels"]) for path, d in zip(found, NEW, strict=True)]) > 0.9
 
 
@@ -262,13 +262,13 @@ def test_the_fields_can_have_other_names() -> None:
         documents
     )
     assert set(model.space_.metadata) == {"who"}
-    assert len(model.predict(documents)) == 30
+    assert len(model.predict(documents, as_tuples=True)) == 30
 
 
 def test_without_a_tree_the_labels_span_it() -> None:
     documents = partly_labelled(topic_documents(30))
     model = quick(taxonomy=None).fit(documents)
-    assert sorted(model.classes_) == sorted(TOPICS.values())
+    assert sorted(model.paths_) == sorted(TOPICS.values())
 
 
 def test_documents_may_be_labelled_at_an_inner_node() -> None:
@@ -318,9 +318,9 @@ def test_a_document_without_known_words_goes_by_the_frequencies_of_the_leaves() 
     found = model.predict_proba([{"text": "nothing known here"}, {"text": "x1 x2 x3"}])
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
-    assert found[0].argmax() == model.classes_.index(("b", "z"))
+    assert found[0].argmax() == model.paths_.index(("b", "z"))
     assert found[0].min() > 0.02
-    assert found[1].argmax() == model.classes_.index(("a", "x"))
+    assert found[1].argmax() == model.paths_.index(("a", "x"))
     assert np.count_nonzero(model.transform([{"text": "nothing known here"}])) == 0
     even = quick(learn_prior=False).fit(partly_labelled(documents))
     np.testing.assert_allclose(even.predict_proba(["nothing known here"]), 1 / 3, atol=0.05)
@@ -333,7 +333,7 @@ def test_only_the_first_words_of_a_document_are_read() -> None:
 
 
 def test_no_documents_give_no_paths(fitted: HiMeCat) -> None:
-    assert fitted.predict([]) == []
+    assert fitted.predict([], as_tuples=True) == []
     assert fitted.predict_proba([]).shape == (0, 3)
     assert fitted.transform([]).shape == (0, 16)
 
@@ -343,7 +343,11 @@ def test_probabilities_agree_with_the_paths(fitted: HiMeCat) -> None:
     assert leaves.dtype == np.float32
     np.testing.assert_allclose(leaves.sum(axis=1), 1.0, atol=1e-6)
     placed = fitted.assign(NEW)
-    assert fitted.predict(NEW) == list(placed) == [fitted.classes_[best] for best in leaves.argmax(axis=1)]
+    assert (
+        fitted.predict(NEW, as_tuples=True)
+        == list(placed)
+        == [fitted.paths_[best] for best in leaves.argmax(axis=1)]
+    )
     nodes = node_probabilities(fitted.taxonomy_, leaves)
     for row in range(len(NEW)):
         lineage = list(fitted.taxonomy_.lineages[placed.nodes[row]])
@@ -354,13 +358,13 @@ def test_probabilities_agree_with_the_paths(fitted: HiMeCat) -> None:
 def test_low_confidence_stops_the_walk(by_the_paper: HiMeCat) -> None:
     unsure = [{"text": "nothing known here"}, {"text": "x1 x2 x3 x4 x5"}]
     careful = copy(by_the_paper)
-    assert by_the_paper.predict(unsure)[0] in {("a", "x"), ("b", "z")}
-    assert careful.set_params(min_confidence=0.5).predict(unsure[:1]) == [("b", "z")]
-    assert careful.set_params(min_confidence=0.6).predict(unsure) == [(), ("a", "x")]
+    assert by_the_paper.predict(unsure, as_tuples=True)[0] in {("a", "x"), ("b", "z")}
+    assert careful.set_params(min_confidence=0.5).predict(unsure[:1], as_tuples=True) == [("b", "z")]
+    assert careful.set_params(min_confidence=0.6).predict(unsure, as_tuples=True) == [(), ("a", "x")]
     placed = careful.assign(unsure)
     assert placed.reached_leaf.tolist() == [False, True]
     with pytest.raises(UsageError, match="min_confidence must be at least 0 and at most 1, not 2"):
-        careful.set_params(min_confidence=2).predict(unsure)
+        careful.set_params(min_confidence=2).predict(unsure, as_tuples=True)
 
 
 def test_low_confidence_stops_the_walk_by_default(by_default: HiMeCat) -> None:
@@ -369,7 +373,7 @@ def test_low_confidence_stops_the_walk_by_default(by_default: HiMeCat) -> None:
     probable = node_probabilities(by_default.taxonomy_, by_default.predict_proba(unsure))
     careful = copy(by_default).set_params(min_confidence=0.7)
     assert probable[1, by_default.taxonomy_.find("a")] > 0.7
-    assert careful.predict(unsure) == [(), ("a",), ("a", "x")]
+    assert careful.predict(unsure, as_tuples=True) == [(), ("a",), ("a", "x")]
 
 
 def test_documents_are_placed_batch_by_batch(fitted: HiMeCat) -> None:
@@ -377,7 +381,7 @@ def test_documents_are_placed_batch_by_batch(fitted: HiMeCat) -> None:
     batches = list(fitted.iter_assignments(NEW, problems, batch_size=7))
     assert [len(origins) for origins, _, _ in batches] == [7] * 8 + [4]
     assert [origin.id for origins, _, _ in batches for origin in origins] == [d["id"] for d in NEW]
-    assert [path for _, _, placed in batches for path in placed] == fitted.predict(NEW)
+    assert [path for _, _, placed in batches for path in placed] == fitted.predict(NEW, as_tuples=True)
     np.testing.assert_allclose(
         np.concatenate([placed.confidence for _, _, placed in batches]),
         fitted.assign(NEW).confidence,
@@ -389,7 +393,7 @@ def test_nothing_is_placed_after_an_error_unless_bad_ones_are_skipped() -> None:
     model = quick().fit(partly_labelled(topic_documents(30)))
     bad = [*NEW[:3], {"text": 7}, *NEW[4:6]]
     with pytest.raises(DataError, match=r"document 3: .*'text' holds the number 7"):
-        model.predict(bad)
+        model.predict(bad, as_tuples=True)
     problems = Problems()
     assert sum(len(placed) for _, _, placed in model.iter_assignments(bad, problems, batch_size=2)) == 2
     assert problems.has_errors
@@ -442,7 +446,7 @@ def test_documents_are_explained(fitted: HiMeCat) -> None:
     documents = [{"text": "x1 x1 any3 y2", "by": "x-author1"}, {"text": "z3"}, {"text": "unknown"}]
     found = fitted.explain(documents=documents)
     assert isinstance(found, list)
-    assert [one.path for one in found] == fitted.predict(documents)
+    assert [one.path for one in found] == fitted.predict(documents, as_tuples=True)
     assert found[0].evidence[0].name in {"x1", "x-author1"}
     assert "y2" not in {evidence.name for evidence in found[0].evidence}
     assert found[2].evidence == []
@@ -590,7 +594,7 @@ def test_a_type_that_is_ignored_has_no_vectors() -> None:
 def test_without_synthetic_documents_the_real_ones_are_enough() -> None:
     documents = partly_labelled(topic_documents(60))
     model = small(beta=0, epochs=20).fit(documents)
-    found = model.predict(NEW)
+    found = model.predict(NEW, as_tuples=True)
     assert np.mean([path == tuple(d["labels"]) for path, d in zip(found, NEW, strict=True)]) > 0.8
 
 
@@ -739,7 +743,7 @@ def test_fitting_leaves_the_parameters_alone() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        lambda model: model.predict(["a"]),
+        lambda model: model.predict(["a"], as_tuples=True),
         lambda model: model.predict_proba(["a"]),
         lambda model: model.assign(["a"]),
         lambda model: model.transform(["a"]),
@@ -759,7 +763,7 @@ def test_nothing_works_before_fit(use: Callable[[HiMeCat], object]) -> None:
 def test_it_stands_in_a_pipeline() -> None:
     documents = partly_labelled(topic_documents(60))
     alone = Pipeline([("place", quick())]).fit(documents)
-    assert alone.predict(NEW) == quick().fit(documents).predict(NEW)
+    assert alone.predict(NEW, as_tuples=True) == quick().fit(documents).predict(NEW, as_tuples=True)
     alone.set_params(place__method__em_rounds=7)
     assert alone.get_params()["place__method__em_rounds"] == 7
     # As a transformer: the vectors feed another classifier.
@@ -890,14 +894,16 @@ def test_the_score_counts_labelled_documents_only(fitted: HiMeCat) -> None:
 
 def test_labels_of_other_libraries() -> None:
     texts, labels = ["red fox", "old car", "a fox", "the car"], ["animals", "things", None, None]
-    expected = HiMeCat(method=Default(min_count=1)).fit(texts, labels).predict(texts)
+    expected = HiMeCat(method=Default(min_count=1)).fit(texts, labels).predict(texts, as_tuples=True)
     pandas = pytest.importorskip("pandas")
     pyarrow = pytest.importorskip("pyarrow")
     polars = pytest.importorskip("polars")
     times = pandas.Series(["animals", "things", pandas.NaT, pandas.NaT], dtype=object)
     lists = polars.Series([["animals"], ["things"], None, None])
     for given in (pandas.Series(labels), times, pyarrow.array(labels), polars.Series(labels), lists):
-        assert HiMeCat(method=Default(min_count=1)).fit(texts, given).predict(texts) == expected
+        assert (
+            HiMeCat(method=Default(min_count=1)).fit(texts, given).predict(texts, as_tuples=True) == expected
+        )
     with pytest.raises(UsageError, match="The labels are a table: pass one of its columns"):
         HiMeCat(method=Default(min_count=1)).fit(texts, pandas.DataFrame({"a": labels, "b": labels}))
 

@@ -128,7 +128,7 @@ def test_a_model_of_ngrams_places_unlabelled_documents_and_is_the_same_when_load
 ) -> None:
     documents, texts, topics = split(language)
     model = HiMeCat(tokenizer="ngrams", method=Default(dimension=8, topics=0)).fit(documents)
-    found = [path[0] for path in model.predict(texts)]
+    found = [path[0] for path in model.predict(texts, as_tuples=True)]
     assert sum(map(str.__eq__, found, topics)) >= 5
     model.save(tmp_path / "model")
     kept = json.loads((tmp_path / "model" / "model.json").read_text())["tokenizer"]
@@ -378,7 +378,7 @@ def test_the_command_line_takes_a_name(himecat: Any, tmp_path: Path) -> None:
     model = tmp_path / "model"
     assert himecat("fit", corpus, "-o", model, "-q").code == 2
     assert himecat("fit", corpus, "--tokenizer", "ngrams", "-o", model, "-q").code == 0
-    found = [path[0] for path in HiMeCat.load(model).predict(texts)]
+    found = [path[0] for path in HiMeCat.load(model).predict(texts, as_tuples=True)]
     assert sum(map(str.__eq__, found, topics)) >= 5
     ended = himecat("fit", corpus, "--tokenizer", "thai", "-o", tmp_path / "other")
     assert ended.code == 2

@@ -111,7 +111,7 @@ def write_fixture(folder: Path) -> None:
     model.save(folder)
     answers = {
         "documents": NEW,
-        "paths": model.predict(NEW),
+        "paths": model.predict(NEW, as_tuples=True),
         "probabilities": model.predict_proba(NEW).tolist(),
         "vectors": model.transform(NEW).tolist(),
     }
@@ -129,7 +129,7 @@ def test_a_kept_model_still_answers_as_it_did(kept: Path) -> None:
         model.predict_proba(expected["documents"]), expected["probabilities"], atol=1e-5
     )
     np.testing.assert_allclose(model.transform(expected["documents"]), expected["vectors"], atol=1e-5)
-    assert [list(path) for path in model.predict(expected["documents"])] == expected["paths"]
+    assert [list(path) for path in model.predict(expected["documents"], as_tuples=True)] == expected["paths"]
     # It says something: not all documents are at the same place, and most are placed surely.
     assert len({tuple(path) for path in expected["paths"]}) >= 4
     assert np.median(np.max(expected["probabilities"], axis=1)) > 0.6
@@ -255,8 +255,8 @@ def test_a_loaded_model_is_the_same_to_the_bit(model: HiMeCat, tmp_path: Path) -
     loaded = HiMeCat.load(tmp_path / "model")
     assert loaded.predict_proba(NEW).tobytes() == model.predict_proba(NEW).tobytes()
     assert loaded.transform(NEW).tobytes() == model.transform(NEW).tobytes()
-    assert loaded.predict(NEW) == model.predict(NEW)
-    assert loaded.classes_ == model.classes_
+    assert loaded.predict(NEW, as_tuples=True) == model.predict(NEW, as_tuples=True)
+    assert loaded.paths_ == model.paths_
     assert loaded.taxonomy_ == model.taxonomy_
     assert loaded.method_ == model.method_
     assert loaded.explain("wild") == model.explain("wild")
@@ -306,7 +306,7 @@ def test_the_arguments_that_matter_for_new_documents_are_kept(tmp_path: Path) ->
     for name in ("label_field", "id_field", "min_confidence", "random_state", "preset"):
         assert getattr(loaded, name) == getattr(model, name)
     new = [{"key": f"k{row}", "body": document["text"]} for row, document in enumerate(NEW)]
-    assert loaded.predict(new) == model.predict(new)
+    assert loaded.predict(new, as_tuples=True) == model.predict(new, as_tuples=True)
 
 
 def test_an_existing_folder_is_only_replaced_on_request(model: HiMeCat, tmp_path: Path) -> None:
@@ -314,7 +314,7 @@ def test_an_existing_folder_is_only_replaced_on_request(model: HiMeCat, tmp_path
     with pytest.raises(OutputError):
         model.save(tmp_path / "model")
     model.save(tmp_path / "model", overwrite=True)
-    assert HiMeCat.load(tmp_path / "model").predict(NEW) == model.predict(NEW)
+    assert HiMeCat.load(tmp_path / "model").predict(NEW, as_tuples=True) == model.predict(NEW, as_tuples=True)
 
 
 # -- folders that do not fit together ------------------------------------------------------------------

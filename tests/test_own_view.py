@@ -41,8 +41,8 @@ def test_it_takes_less_than_30_lines() -> None:
 def test_it_decides_where_texts_cannot(page: dict[str, Any]) -> None:
     documents, labels = page["documents"], page["labels"]
     truth = [("cats",) if n % 2 else ("dogs",) for n in range(40)]
-    assert page["model"].predict(documents) == truth
-    without = HiMeCat(method=Default(min_count=1)).fit(documents, labels).predict(documents)
+    assert page["model"].predict(documents, as_tuples=True) == truth
+    without = HiMeCat(method=Default(min_count=1)).fit(documents, labels).predict(documents, as_tuples=True)
     assert np.mean([found == right for found, right in zip(without[20:], truth[20:], strict=True)]) < 0.8
 
 
@@ -84,7 +84,7 @@ class Tagged(View):
 def test_a_view_of_features_alone(page: dict[str, Any]) -> None:
     documents, labels = page["documents"], page["labels"]
     model = HiMeCat(views=[Tagged()], method=Default(min_count=1)).fit(documents, labels)
-    assert model.predict(documents[-2:]) == [("dogs",), ("cats",)]
+    assert model.predict(documents[-2:], as_tuples=True) == [("dogs",), ("cats",)]
     assert model.classifier_.views.n_features == model.classifier_.scorer.feature_weights.shape[0]
 
     class Wrong(Tagged):
@@ -129,7 +129,9 @@ def test_a_view_of_a_raw_field(page: dict[str, Any], tmp_path: Path) -> None:
     ]
     labels = ["green" if n % 2 else "blue" for n in range(20)] + [None] * 20
     model = HiMeCat(views=[page["Brightness"]()], method=Default(min_count=1)).fit(documents, labels)
-    assert model.predict(documents[20:]) == [("green",) if n % 2 else ("blue",) for n in range(20, 40)]
+    assert model.predict(documents[20:], as_tuples=True) == [
+        ("green",) if n % 2 else ("blue",) for n in range(20, 40)
+    ]
     model.save(tmp_path / "model")
     again = HiMeCat.load(tmp_path / "model")
     assert again.predict_proba(documents).tobytes() == model.predict_proba(documents).tobytes()

@@ -112,7 +112,7 @@ def test_a_node_without_training_documents_makes_no_choice() -> None:
         threads=1,
     ).fit(documents)
     found = model.predict_proba(["old car"])[0]
-    x, y = (model.classes_.index(("a", name)) for name in "xy")
+    x, y = (model.paths_.index(("a", name)) for name in "xy")
     assert found[x] == pytest.approx(found[y])
 
 

@@ -61,7 +61,7 @@ def test_a_model_is_fitted_saved_loaded_and_used(tmp_path: Path) -> None:
         method = Paper(min_count=1, dimension=8, samples=5_000, beta=5, classifier="mean-logistic")
         model = HiMeCat(method=method, threads=1)
         model.fit(documents, labels).save({str(tmp_path / "model")!r})
-        print(HiMeCat.load({str(tmp_path / "model")!r}).predict(["goal", "law"]))
+        print(HiMeCat.load({str(tmp_path / "model")!r}).predict(["goal", "law"], as_tuples=True))
         print("torch" in sys.modules)
         """
     )

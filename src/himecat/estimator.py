@@ -78,8 +78,10 @@ class HiMeCat(Predictor):
         The tree.
     space_ : JointSpace
         The vectors of labels, words, metadata values and training documents.
-    classes_ : list of tuple of str
-        The leaf paths, in the order of the columns of `predict_proba`.
+    classes_ : array of str
+        The leaf paths as `predict` gives them, in the order of the columns of `predict_proba`.
+    paths_ : list of tuple of str
+        The same paths as names from level 1 down.
     classifier_ : Classifier
         What places the documents.
     method_ : Default or Paper
@@ -97,7 +99,7 @@ class HiMeCat(Predictor):
     >>> labels = ["sport", None, "politics", None]
     >>> model = HiMeCat(method=Default(min_count=1), threads=1)
     >>> model.fit(documents, labels).predict(["a late goal in the match"])
-    [('sport',)]
+    array(['sport'], dtype=object)
     """
 
     def __init__(
@@ -185,7 +187,8 @@ class HiMeCat(Predictor):
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
         self.taxonomy_ = fitted.space.taxonomy
-        self.classes_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
+        self.paths_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
+        self.classes_ = self._spelled(self.taxonomy_.leaves)
 
     def check(self, X: Any, y: Any = None) -> CheckReport:
         """Look over documents, tree and labels as `fit` would, and report everything found, without learning.

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.errors import DataError, UsageError
-from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, explain_documents, explain_label
+from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
-from himecat.input.corpus import Corpus
+from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
-from himecat.input.labels import labels_by_row
+from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
@@ -47,11 +47,14 @@ class Predictor(Estimator):
     taxonomy_: Taxonomy
     space_: JointSpace
     classifier_: Classifier
-    classes_: list[tuple[str, ...]]
+    classes_: npt.NDArray[np.object_]
+    paths_: list[tuple[str, ...]]
     method_: Method
     history_: list[Round]
     problems_: Problems
     keywords_: dict[str, list[str]] | None
+    separator: str = "/"
+    """What stands between the names of a path in one string."""
 
     def _views(self) -> list[View]:
         """The encoder, if there is one, and the views that were given."""
@@ -91,7 +94,7 @@ class Predictor(Estimator):
         return corpus, _usable(origins)
 
     def _read_new(
-        self, X: Any, problems: Problems, batch_size: int | None
+        self, X: Any, problems: Problems, batch_size: int | None, keep_records: bool = False
     ) -> Iterator[tuple[list[Origin], Corpus]]:
         return iter_encoded(
             X,
@@ -103,6 +106,7 @@ class Predictor(Estimator):
             batch_size,
             self.readers(),
             threads=self.threads,
+            keep_records=keep_records,
         )
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
@@ -117,17 +121,79 @@ class Predictor(Estimator):
         """
         return self._assign(*self._encoded(X), usable_threads(self.threads))
 
-    def _assign(self, corpus: Corpus, usable: npt.NDArray[np.bool_], threads: int) -> Assignments:
+    def _assign(
+        self,
+        corpus: Corpus,
+        usable: npt.NDArray[np.bool_],
+        threads: int,
+        best: int = 0,
+        known: Supervision | None = None,
+    ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
         found = self.classifier_.leaf_probabilities(corpus, threads)
-        return assign(self.taxonomy_, found, bound).without(~usable)
+        return assign(self.taxonomy_, found, bound, best=best, known=known).without(~usable)
 
-    def predict(self, X: Any) -> list[tuple[str, ...]]:
-        """The path of every document, as names from level 1 down."""
-        return list(self.assign(X))
+    def predict(self, X: Any, as_tuples: bool = False) -> npt.NDArray[np.object_] | list[tuple[str, ...]]:
+        """The path of every document as one string, `a/b/c`: an array as scikit-learn's metrics take it.
+
+        Labels in the documents are never looked at. Where names hold a `/` and two paths would read the same, it is
+        `\\/` inside their names.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts, list of str, or Corpus
+            The documents.
+        as_tuples : bool
+            Give a list of tuples of names instead.
+        """
+        placed = self.assign(X)
+        return list(placed) if as_tuples else self._spelled(placed.nodes.tolist())
+
+    def _spelled(self, nodes: Sequence[int]) -> npt.NDArray[np.object_]:
+        known = {node: self.taxonomy_.spelled(node, self.separator) for node in set(nodes)}
+        found = np.empty(len(nodes), dtype=object)
+        found[:] = [known[node] for node in nodes]
+        return found
+
+    def predict_frame(self, X: Any, *, top: int = 2, ignore_labels: bool = False) -> Any:
+        """The documents as a table, with columns that say where each was placed.
+
+        The columns are those of a table that `himecat predict` writes: `path`, `level1`, ..., `confidence`,
+        `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is taken gets
+        `himecat_` before it.
+
+        Parameters
+        ----------
+        X : DataFrame, pyarrow table, list of dicts, list of str or path
+            The documents. What comes back is of the same type, a pandas frame with the same index; for a list or a
+            file a pandas frame, or a list of dicts where pandas is not installed.
+        top : int
+            How many other leaves are told of each document.
+        ignore_labels : bool
+            Place documents that carry a label by the model, too; otherwise they stay where their label puts them, and
+            a column `labelled` says so.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "a new law", "labels": "politics"}]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents)
+        >>> model.predict_frame(documents, top=0)["path"].tolist()
+        ['sport', 'politics']
+        """
+        from himecat.output.frames import placed_frame
+
+        return placed_frame(self, X, top=top, ignore_labels=ignore_labels)
 
     def iter_assignments(
-        self, X: Any, problems: Problems, batch_size: int = 4096
+        self,
+        X: Any,
+        problems: Problems,
+        batch_size: int = 4096,
+        *,
+        best: int = 0,
+        keep_labels: bool = False,
+        keep_records: bool = False,
     ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
         """Place documents batch by batch: of those already placed, memory holds only the last ids.
 
@@ -135,21 +201,50 @@ class Predictor(Estimator):
 
         Unless `skip_bad` is set, nothing more is placed once `problems` holds an error; the rest is still
         read, so that all errors are found.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts or list of str
+            The documents.
+        problems : Problems
+            Receives what is found.
+        batch_size : int
+            Most documents in a batch.
+        best : int
+            How many of the most probable leaves the assignments tell of each document.
+        keep_labels : bool
+            Whether a document that carries a label stays where that puts it; by default no label is looked at.
+        keep_records : bool
+            Whether each origin has all fields of its document.
         """
         self._check_fitted()
         threads = usable_threads(self.threads)
         # Documents x leaves of a batch are held twice: 128 MB each at most.
         batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
-        batches = self._read_new(X, problems, batch_size)
+        batches = self._read_new(X, problems, batch_size, keep_records)
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
+        strange = Problems(keep=1)
 
         def place(batch: tuple[list[Origin], Corpus]) -> Assignments:
             origins, corpus = batch
+            known = self._known(origins, strange) if keep_labels else None
             # One thread reads.
-            return self._assign(corpus, _usable(origins), max(1, threads - 1))
+            return self._assign(corpus, _usable(origins), max(1, threads - 1), best, known)
 
         for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
             yield origins, corpus, placed
+        if count := strange.counts["error"]:
+            documents = "1 document" if count == 1 else f"{count:,} documents"
+            problems.warning(
+                "",
+                f"the labels of {documents} are no categories of the model, which places them itself; "
+                f"the first: {strange.items[0]}",
+            )
+
+    def _known(self, origins: Sequence[Origin], strange: Problems) -> Supervision:
+        """The documents whose own label says where they belong."""
+        labels = {row: origin.labels for row, origin in enumerate(origins) if origin.labels is not None}
+        return supervise(self.taxonomy_, labels, lambda row: origins[row].place, strange)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
@@ -170,7 +265,7 @@ class Predictor(Estimator):
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10
-    ) -> LabelExplanation | list[DocumentExplanation]:
+    ) -> LabelExplanation | Explanations:
         """Say what lies nearest to a label, or what in each document speaks for where it was placed.
 
         Parameters

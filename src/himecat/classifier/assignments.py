@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.notebook import html_table, kept_rows
 
 NodeArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -30,6 +32,11 @@ class Assignments:
         The deepest node assigned; 0 where confidence stopped the walk at the root.
     confidence : array of shape (documents, depth)
         The probability of the path's node at each level; NaN below the end of the path.
+    best, best_confidence : array of shape (documents, n), optional
+        Where they were asked for: the most probable leaves and their probabilities, the surest first; 0 where there
+        are fewer, or the others are out of the question.
+    labelled : array of bool, optional
+        Which documents stay where a label of their own puts them.
 
     Examples
     --------
@@ -44,6 +51,9 @@ class Assignments:
     taxonomy: Taxonomy
     nodes: NodeArray
     confidence: FloatArray
+    best: NodeArray | None = None
+    best_confidence: FloatArray | None = None
+    labelled: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -62,6 +72,12 @@ class Assignments:
         """The confidences to six digits: more than a probability from a few labels can mean."""
         return np.asarray(np.round(self.confidence.astype(np.float64), 6), dtype=np.float64)
 
+    @cached_property
+    def rounded_best(self) -> npt.NDArray[np.float64]:
+        """The confidences of the best leaves to six digits; no columns where none were asked for."""
+        found = np.zeros((len(self), 0)) if self.best_confidence is None else self.best_confidence
+        return np.asarray(np.round(found.astype(np.float64), 6), dtype=np.float64)
+
     @property
     def reached_leaf(self) -> npt.NDArray[np.bool_]:
         """Whether the walk ended at a leaf."""
@@ -73,10 +89,15 @@ class Assignments:
             return self
         nodes, confidence = self.nodes.copy(), self.confidence.copy()
         nodes[rows], confidence[rows] = 0, np.nan
-        return Assignments(self.taxonomy, nodes, confidence)
+        best = None if self.best is None else np.where(rows[:, None], 0, self.best)
+        return replace(self, nodes=nodes, confidence=confidence, best=best)
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         return (self.path(row) for row in range(len(self)))
+
+    def _repr_html_(self) -> str:
+        rows = (("/".join(self.path(row)), *self.confidences(row)) for row in kept_rows(len(self)))
+        return html_table(["path", *(f"level {n + 1}" for n in range(self.taxonomy.depth))], rows, len(self))
 
 
 def rows_at_once(n_columns: int, most: int = 1 << 20, values: int = _VALUES) -> int:
@@ -108,19 +129,94 @@ def node_probabilities(taxonomy: Taxonomy, leaf_probabilities: FloatArray) -> Fl
     return np.minimum(found, 1.0, out=found).astype(np.float32).T
 
 
-def assign(taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float = 0.0) -> Assignments:
+def assign(
+    taxonomy: Taxonomy,
+    leaf_probabilities: FloatArray,
+    min_confidence: float = 0.0,
+    *,
+    best: int = 0,
+    known: Supervision | None = None,
+) -> Assignments:
     """Choose the most probable leaf, or the deepest node that is probable enough.
 
     Where the most probable leaf is less probable than `min_confidence`, the document goes to the deepest node
     that is not, the most probable one of several; where no node is, it stays at the root.
+
+    Parameters
+    ----------
+    taxonomy, leaf_probabilities, min_confidence
+        The tree, the probabilities of its leaves for each document, and what is probable enough.
+    best : int
+        How many of the most probable leaves are told of each document.
+    known : Supervision, optional
+        Documents whose category is known: they stay there, and go on below it by the probabilities of its leaves.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
+    >>> sure = np.array([[0.8, 0.05, 0.15]] * 2, dtype=np.float32)
+    >>> found = assign(tree, sure, best=2, known=Supervision(np.array([1]), np.array([tree.find("a")])))
+    >>> [(path, found.confidences(row)) for row, path in enumerate(found)]
+    [(('d',), (0.8,)), (('a', 'c'), (1.0, 0.75))]
+    >>> [tree.path(leaf) for leaf in found.best[1].tolist()], found.labelled.tolist()
+    ([('a', 'c'), ('a', 'b')], [False, True])
     """
+    if known is not None and len(known.rows):
+        leaf_probabilities = _within(taxonomy, leaf_probabilities, known)
     size = rows_at_once(len(taxonomy))
     parts = [
         _assign_some(taxonomy, leaf_probabilities[first : first + size], min_confidence)
         for first in range(0, max(1, len(leaf_probabilities)), size)
     ]
     ends, confidence = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Assignments(taxonomy, ends, confidence)
+    found = Assignments(taxonomy, ends, confidence)
+    if known is not None:
+        found = _held(found, known)
+    if best:
+        leaves, sure = _best(taxonomy, leaf_probabilities, best)
+        found = replace(found, best=leaves, best_confidence=sure)
+    return found
+
+
+def _within(taxonomy: Taxonomy, leaf_probabilities: FloatArray, known: Supervision) -> FloatArray:
+    """The same, where a document of a known category has a probability only for the leaves at or below it."""
+    found = leaf_probabilities.copy()
+    for row, node in zip(known.rows.tolist(), known.nodes.tolist(), strict=True):
+        positions = taxonomy.positions_under(node)
+        below = leaf_probabilities[row, positions].astype(np.float64)
+        total = below.sum()
+        found[row] = 0.0
+        found[row, positions] = below / total if total > 0 else 1.0 / len(positions)
+    return found
+
+
+def _held(found: Assignments, known: Supervision) -> Assignments:
+    """What is known is certain, also where the leaves below it add up to a little less than 1."""
+    nodes, confidence = found.nodes.copy(), found.confidence.copy()
+    depths = found.taxonomy.depth_array
+    nodes[known.rows] = np.where(
+        depths[nodes[known.rows]] < depths[known.nodes], known.nodes, nodes[known.rows]
+    )
+    for row, depth in zip(known.rows.tolist(), depths[known.nodes].tolist(), strict=True):
+        confidence[row, :depth] = 1.0
+    labelled = np.zeros(len(nodes), dtype=np.bool_)
+    labelled[known.rows] = True
+    return replace(found, nodes=nodes, confidence=confidence, labelled=labelled)
+
+
+def _best(taxonomy: Taxonomy, leaf_probabilities: FloatArray, count: int) -> tuple[NodeArray, FloatArray]:
+    count = min(count, taxonomy.n_leaves)
+    leaves = np.asarray(taxonomy.leaves, dtype=np.int64)
+    left, rows = leaf_probabilities.copy(), np.arange(len(leaf_probabilities))
+    found = np.zeros((len(left), count), dtype=np.int64)
+    sure = np.zeros((len(left), count), dtype=np.float32)
+    # One after the other: of equal leaves the first comes first, as where a document is placed.
+    for place in range(count):
+        chosen = left.argmax(axis=1)
+        sure[:, place] = left[rows, chosen]
+        found[:, place] = np.where(sure[:, place] > 0, leaves[chosen], 0)
+        left[rows, chosen] = -1.0
+    return found, sure
 
 
 def _assign_some(

@@ -16,6 +16,7 @@ from himecat.errors import OutputError
 from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
+from himecat.input.problems import Problems
 from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE, replaced_folder, write_atomic
 from himecat.runtime.progress import Progress
 from himecat.sample import (
@@ -76,7 +77,11 @@ def _fill(
     truth = np.array([taxonomy.find(document["labels"]) for document in documents])
     test = np.array([label is None for label in labels])
     scores = score(taxonomy, truth[test], placed.nodes[test])
-    lines = prediction_lines((document["id"] for document in documents), placed, {})
+    # As `himecat predict` places the documents of the folder, which show only those labels.
+    shown = [{**one, "labels": label} for one, label in zip(documents, labels, strict=True)]
+    lines: list[str] = []
+    for origins, _, kept in model.iter_assignments(shown, Problems(), keep_labels=True):
+        lines += prediction_lines((origin.id for origin in origins), kept, {})
     write_atomic(target / "predictions.jsonl", "".join(lines), what="The predictions")
     write_report(
         target / "report.html",

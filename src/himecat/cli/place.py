@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 from himecat.cli.places import check_places
-from himecat.errors import DataError
 from himecat.runtime.terminal import plain_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from himecat.classifier.assignments import Assignments
+    from himecat.estimator import HiMeCat
+    from himecat.input.builder import Origin
+
+    Write = Callable[[Sequence[Origin], Assignments], None]
+
+# Other leaves that are told in a table, where nobody says how many.
+_TOP_OF_TABLES = 2
 
 
 def predict(
@@ -25,9 +32,16 @@ def predict(
     text: Annotated[
         str | None, o.option(o.INPUT, "Text fields, if not named as in fit.", metavar="A,B")
     ] = None,
+    labels: Annotated[
+        str | None, o.option(o.INPUT, "Field with the labels, if not as in fit.", "--labels", metavar="NAME")
+    ] = None,
     id_field: Annotated[
         str | None, o.option(o.INPUT, "Field with the id, if not as in fit.", "--id", metavar="NAME")
     ] = None,
+    ignore_labels: Annotated[
+        bool,
+        o.option(o.INPUT, "Place documents that carry a label by the model, too.", "--ignore-labels"),
+    ] = False,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     online: o.Online = False,
@@ -37,27 +51,37 @@ def predict(
         Path,
         o.option(
             o.OUTPUT,
-            "File to write, one line per document; - for standard output.",
+            "File to write: .xlsx, .csv, .tsv or .parquet for a table with the documents' own columns, otherwise "
+            "one JSON line per document; - for standard output.",
             "--output",
             "-o",
             metavar="FILE",
         ),
     ],
+    top: Annotated[
+        int | None,
+        o.option(
+            o.OUTPUT,
+            "How many other leaves to tell of each document: 2 in a table, else 0.",
+            "--top",
+            min=0,
+            max=100,
+            metavar="K",
+        ),
+    ] = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Place documents on the paths of the tree, one JSON line each, in order.
+    """Place documents on the paths of the tree, in order: a table, or one JSON line each.
 
-    With --skip-bad a document that cannot be used gets an empty path.
+    A document that carries a label stays there, unless --ignore-labels. With --skip-bad a document that cannot be
+    used gets an empty path.
 
-    Example: `himecat predict model papers.jsonl -o predictions.jsonl`
+    Example: `himecat predict model papers.csv -o sorted.xlsx`
     """
-    import sys
-    from contextlib import nullcontext
-
     import numpy as np
 
     from himecat.input.problems import Problems
-    from himecat.runtime.files import atomic_file
+    from himecat.output.tables import is_table
     from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
@@ -65,24 +89,36 @@ def predict(
     # The folder of a model may name another one.
     check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
+    given = {"id_field": id_field, "label_field": labels, "min_confidence": min_confidence}
+    changes |= {name: value for name, value in given.items() if value is not None}
     if text is not None:
         changes["text"] = names(text)
-    if id_field is not None:
-        changes["id_field"] = id_field
-    if min_confidence is not None:
-        changes["min_confidence"] = min_confidence
     fitted.set_params(**changes)
     problems = Problems()
-    ends: dict[int, tuple[str, str, int]] = {}
-    count = skipped = unknown = 0
-    to_stdout = str(output) == o.STDOUT
-    with nullcontext(sys.stdout) if to_stdout else atomic_file(output, what="The predictions") as stream:
-        for origins, corpus, placed in fitted.iter_assignments(documents, problems):
-            stream.writelines(prediction_lines((origin.id for origin in origins), placed, ends))
+    count = skipped = unknown = kept = 0
+    notes: list[str] = []
+    table = is_table(output)
+    if top is None:
+        top = _TOP_OF_TABLES if table else 0
+    if table:
+        opened = _open_table(fitted, documents, output, top, ignore_labels, notes)
+    else:
+        opened = _open_lines(output, top, min_confidence is not None)
+    guess = table or min_confidence is not None
+    with opened as write:
+        for origins, corpus, placed in fitted.iter_assignments(
+            documents,
+            problems,
+            best=top + 1 if top or guess else 0,
+            keep_labels=not ignore_labels,
+            keep_records=table,
+        ):
+            write(origins, placed)
             usable = np.array([origin.usable for origin in origins])
             count += int(usable.sum())
             skipped += int((~usable).sum())
             unknown += int((usable & (corpus.tokens.lengths == 0)).sum())
+            kept += 0 if placed.labelled is None else int(placed.labelled.sum())
         if not skip_bad or problems.has_fatal:
             problems.raise_errors()
     for problem in problems:
@@ -94,28 +130,106 @@ def predict(
             f"note: the model knows no word of {counted(unknown)}: what places them is their metadata, or how "
             "frequent the categories are."
         )
-    where = "" if to_stdout else f"; the paths are in {output}"
+    for note in notes:
+        progress.say(f"note: {note}")
+    where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
     left_out = f", skipped {skipped:,}" if skipped else ""
-    progress.say(f"Placed {counted(count)}{left_out}{where}.")
+    stay = f", {kept:,} of them by their own label" if kept else ""
+    progress.say(f"Placed {counted(count)}{stay}{left_out}{where}.")
+
+
+@contextmanager
+def _open_lines(output: Path, top: int, guess: bool) -> Iterator[Write]:
+    import sys
+    from contextlib import nullcontext
+
+    from himecat.runtime.files import atomic_file
+
+    ends: dict[int, tuple[str, str, int]] = {}
+    to_stdout = str(output) == o.STDOUT
+    with nullcontext(sys.stdout) if to_stdout else atomic_file(output, what="The predictions") as stream:
+
+        def write(origins: Sequence[Origin], placed: Assignments) -> None:
+            ids = (origin.id for origin in origins)
+            stream.writelines(prediction_lines(ids, placed, ends, top=top, guess=guess))
+
+        yield write
+
+
+@contextmanager
+def _open_table(
+    fitted: HiMeCat, documents: Path, output: Path, top: int, ignore_labels: bool, notes: list[str]
+) -> Iterator[Write]:
+    from himecat.input.header import read_header
+    from himecat.output.cells import Cells
+    from himecat.output.columns import PlacedColumns
+    from himecat.output.tables import open_table
+
+    header = read_header(documents, types=output.suffix.lower() == ".parquet")
+    columns = PlacedColumns(
+        fitted.taxonomy_,
+        header.names,
+        separator=fitted.separator,
+        top=top,
+        guess=fitted.min_confidence > 0,
+        labelled=not ignore_labels and fitted.label_field in header.names,
+    )
+    cells = Cells(fitted.separator, fitted.label_field)
+    with open_table(output, header, columns.added, cells) as table:
+
+        def write(origins: Sequence[Origin], placed: Assignments) -> None:
+            rows = columns.rows(placed, [origin.id for origin in origins])
+            for origin, row in zip(origins, rows, strict=True):
+                table.write(origin.record, row)
+
+        yield write
+    notes += cells.notes()
 
 
 def prediction_lines(
-    ids: Iterable[str], placed: Assignments, ends: dict[int, tuple[str, str, int]]
+    ids: Iterable[str],
+    placed: Assignments,
+    ends: dict[int, tuple[str, str, int]],
+    *,
+    top: int = 0,
+    guess: bool = False,
 ) -> Iterator[str]:
     """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
+    from himecat.output.columns import not_a_number
+
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
+    more = top or guess or placed.labelled is not None
     for row, (name, node) in enumerate(zip(ids, nodes, strict=True)):
         if node not in ends:
             leaf = plain_json(placed.taxonomy.is_leaf(node))
             path = plain_json(list(placed.path(row)))
             ends[node] = (
                 f', "path": {path}, "confidence": [',
-                f'], "leaf": {leaf}}}\n',
+                f'], "leaf": {leaf}',
                 placed.taxonomy.depths[node],
             )
         before, after, depth = ends[node]
         sure = ", ".join(map(repr, confidences[row][:depth]))
         # Of numbers only nan and inf have that letter, and JSON has neither.
         if "n" in sure:
-            raise DataError(f"The model gives {name} a probability that is not a number: fit it anew.")
-        yield f'{{"id": {plain_json(name)}{before}{sure}{after}'
+            raise not_a_number(name)
+        further = "".join(_further(placed, row, top, guess)) if more else ""
+        yield f'{{"id": {plain_json(name)}{before}{sure}{after}{further}}}\n'
+
+
+def _further(placed: Assignments, row: int, top: int, guess: bool) -> Iterator[str]:
+    """What is told of a document only where it was asked for, or where it kept its label."""
+    from himecat.output.columns import cut_short
+
+    leaves = [] if placed.best is None else placed.best[row].tolist()
+    told = [
+        [list(placed.taxonomy.path(leaf)), float(sure)]
+        for leaf, sure in zip(leaves, placed.rounded_best[row].tolist(), strict=True)
+        if leaf
+    ]
+    if guess and cut_short(placed, row):
+        yield f', "guess": {plain_json(told[0][0])}, "guess_confidence": {told[0][1]!r}'
+    if top:
+        yield f', "alternatives": {plain_json(told[1 : top + 1])}'
+    if placed.labelled is not None and placed.labelled[row]:
+        yield ', "labelled": true'

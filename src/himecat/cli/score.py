@@ -44,15 +44,21 @@ def score(
     from himecat.input.documents import Fields
     from himecat.runtime.progress import Progress
 
-    found, missing = score_predictions(
+    found, missing, labelled = score_predictions(
         predictions,
         dataset,
         without_draw=without_draw,
         per_leaf=per_leaf,
         fields=Fields(tuple(names(text)), (), labels, id_field),
     )
+    progress = Progress(quiet=quiet)
+    if labelled:
+        progress.say(
+            f"note: the labels that {counted(labelled)} carried are no predictions and count for nothing; "
+            "predict --ignore-labels places such documents, too."
+        )
     if missing:
-        Progress(quiet=quiet).say(
+        progress.say(
             f"warning: there is no prediction for {counted(missing)} of {dataset}, which count for nothing."
         )
     if json is not None:

@@ -12,6 +12,7 @@ from himecat.classifier.assignments import Assignments
 from himecat.classifier.protocol import Classifier
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
+from himecat.runtime.notebook import html_table, kept_rows
 from himecat.views.space import JointSpace, Neighbour, contrast
 
 
@@ -42,6 +43,14 @@ class LabelExplanation:
             "metadata": {kind: plain(found) for kind, found in self.metadata.items()},
             "labels": plain(self.labels),
         }
+
+    def _repr_html_(self) -> str:
+        found = [("word", one) for one in self.words]
+        found += [(kind, one) for kind, near in self.metadata.items() for one in near]
+        found += [("label", one) for one in self.labels]
+        rows = [(kind, one.name, float(one.cosine)) for kind, one in found]
+        shown = [rows[row] for row in kept_rows(len(rows))]
+        return html_table(["kind", "name", "cosine"], shown, len(rows), "/".join(self.path))
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,28 @@ class DocumentExplanation:
                 for e in self.evidence
             ],
         }
+
+    def _repr_html_(self) -> str:
+        return Explanations([self])._repr_html_()
+
+
+class Explanations(list[DocumentExplanation]):
+    """The explanations of several documents: a list that a notebook shows as a table.
+
+    Examples
+    --------
+    >>> Explanations([DocumentExplanation(("arts",), (0.8,), [Evidence("word", "paint", 2, 0.31)])])._repr_html_()
+    '<table>...<td>arts</td><td>0.800</td><td>paint 0.31</td>...'
+    """
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for one in self[: len(kept_rows(len(self)))]:
+            evidence = ", ".join(f"{e.name} {e.weight:.2f}" for e in one.evidence)
+            if one.label is not None:
+                evidence = f"for {'/'.join(one.label)}: {evidence}"
+            rows.append(("/".join(one.path), *one.confidence[-1:], *[""] * (not one.confidence), evidence))
+        return html_table(["path", "confidence", "evidence"], rows, len(self))
 
 
 def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplanation:
@@ -171,7 +202,7 @@ def explain_documents(
     node: int | None = None,
     count: int = 10,
     classifier: Classifier | None = None,
-) -> list[DocumentExplanation]:
+) -> Explanations:
     """What in each document speaks for `node`, or for where it was placed; see `explain_row`.
 
     Examples
@@ -183,7 +214,7 @@ def explain_documents(
     >>> explain_documents(model.space_, corpus, model.assign(corpus))[0].path
     ('animals',)
     """
-    return [
+    return Explanations(
         DocumentExplanation(
             placed.path(row),
             placed.confidences(row),
@@ -193,4 +224,4 @@ def explain_documents(
             None if node is None else space.taxonomy.path(node),
         )
         for row in range(len(corpus))
-    ]
+    )

@@ -66,6 +66,8 @@ class LoadedCorpus:
 class Origin(NamedTuple):
     """Which document an encoded row stands for; a row that is not `usable` has no words.
 
+    `labels` are those written in the document; its whole `record` is there where it was asked for.
+
     Examples
     --------
     >>> Origin("a7", "docs.jsonl line 3", True).id
@@ -75,6 +77,8 @@ class Origin(NamedTuple):
     id: str
     place: str
     usable: bool
+    labels: object | None = None
+    record: Mapping[str, object] | None = None
 
 
 def _split_further(
@@ -280,6 +284,7 @@ def iter_encoded(
     batch_size: int | None = 4096,
     readers: Sequence[ColumnReader] = (),
     threads: int | None = None,
+    keep_records: bool = False,
 ) -> Iterator[tuple[list[Origin], Corpus]]:
     """Read a source in the ids of known words and metadata values, batch by batch; what is unknown is dropped.
 
@@ -300,7 +305,12 @@ def iter_encoded(
     size = BATCH_SIZE if batch_size is None else min(BATCH_SIZE, batch_size)
     remember = None if batch_size is None else _REMEMBERED
     documents = read_documents(
-        source, with_extra_fields(fields, readers), problems, remember=remember, size=size
+        source,
+        with_extra_fields(fields, readers),
+        problems,
+        remember=remember,
+        size=size,
+        keep_records=keep_records,
     )
     with OpenColumns(readers, source, problems) as columns:
         while True:
@@ -309,7 +319,9 @@ def iter_encoded(
             origins: list[Origin] = []
             with rows.tokens:
                 for batch in islice(documents, None if batch_size is None else batch_size // size):
-                    origins += [Origin(document.id, document.place, document.usable) for document in batch]
+                    origins += [
+                        Origin(one.id, one.place, one.usable, one.labels, one.record) for one in batch
+                    ]
                     rows.extend(batch)
                 if not origins and batch_size is not None:
                     return

@@ -97,6 +97,7 @@ class Document(NamedTuple):
     labels: object | None
     usable: bool
     extra: Mapping[str, object] = {}
+    record: Mapping[str, object] | None = None
 
 
 def read_documents(
@@ -106,6 +107,7 @@ def read_documents(
     *,
     remember: int | None = None,
     size: int = BATCH_SIZE,
+    keep_records: bool = False,
 ) -> Iterator[list[Document]]:
     """Read every document of a source, in order and in batches; this is the only way from a source to documents.
 
@@ -122,6 +124,8 @@ def read_documents(
         between them, and memory does not grow with the source.
     size : int
         Most documents in a batch; a batch with long texts has fewer.
+    keep_records : bool
+        Whether every document carries all fields that it has in the source.
 
     Examples
     --------
@@ -136,9 +140,9 @@ def read_documents(
     reader = _Reader(fields, problems, remember)
     batch: list[Document] = []
     characters = 0
-    for record in iter_records(source, problems, fields.all):
+    for record in iter_records(source, problems, None if keep_records else fields.all):
         document = reader.document(record)
-        batch.append(document)
+        batch.append(document._replace(record=record.fields) if keep_records else document)
         characters += len(document.text)
         if len(batch) >= size or characters >= _BATCH_CHARACTERS:
             yield batch
@@ -185,11 +189,10 @@ class _Reader:
         text = _text(record, found, ("text",) if record.plain else fields.text, wrong, longest)
         metadata = _metadata(record, found, fields.metadata, wrong, longest)
         label = found.get(fields.labels)
-        if label is not None:
-            if is_missing(label):
-                label = None
-            elif longest:
-                _check_characters(label, fields.labels, wrong)
+        if is_missing(label):
+            label = None
+        elif longest:
+            _check_characters(label, fields.labels, wrong)
         if longest:
             for field in fields.extra:
                 _check_characters(found.get(field), field, wrong)

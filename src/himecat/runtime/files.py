@@ -58,7 +58,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes, what: str =
     ...     (Path(folder) / "page.html").read_text()
     '<p>text'
     """
-    with _atomic_bytes(path, what) as stream:
+    with atomic_bytes(path, what) as stream:
         stream.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
@@ -89,7 +89,7 @@ def atomic_file(path: str | os.PathLike[str], what: str = "The file") -> Iterato
     ...     (Path(folder) / "predictions.jsonl").read_text().split()
     ['0', '1', '2']
     """
-    with _atomic_bytes(path, what) as stream:
+    with atomic_bytes(path, what) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="\n")
         yield text
         text.detach()
@@ -266,7 +266,13 @@ class _Target(io.FileIO):
 
 
 @contextmanager
-def _atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.BufferedWriter[_Target]]:
+def atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.BufferedWriter[_Target]]:
+    """A stream of bytes as `atomic_file` gives one of text.
+
+    Examples
+    --------
+    >>> with atomic_bytes(os.devnull, "The table") as stream: _ = stream.write(b"PAR1")
+    """
     shown = os.fspath(path)
     raw: _Target | None = None
     temporary: Path | None = None

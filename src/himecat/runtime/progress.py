@@ -238,6 +238,9 @@ class _Bars(_Lines):
 
 
 def _is_terminal(stream: TextIO) -> bool:
+    # The stream of a notebook may say that it is one, and shows neither bars nor what moves the cursor.
+    if type(stream).__module__.startswith("ipykernel"):
+        return False
     return stream.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 

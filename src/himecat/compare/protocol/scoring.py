@@ -17,11 +17,14 @@ from himecat.input.streams import shown
 from himecat.input.taxonomy.tree import Taxonomy
 
 
-def read_predictions(predictions: str | os.PathLike[str], taxonomy: Taxonomy) -> dict[str, int]:
-    """The node that each document id was assigned; 0 where nothing was."""
+def read_predictions(
+    predictions: str | os.PathLike[str], taxonomy: Taxonomy
+) -> tuple[dict[str, int], set[str]]:
+    """The node that each document id was assigned, 0 where nothing was; and the ids that only kept their label."""
     problems = Problems()
     found: dict[str, int] = {}
-    for record in iter_records(predictions, problems, {"id", "path"}):
+    labelled: set[str] = set()
+    for record in iter_records(predictions, problems, {"id", "path", "labelled"}):
         if record.fields is None:
             continue
         name, path = record.fields.get("id"), record.fields.get("path")
@@ -36,8 +39,10 @@ def read_predictions(predictions: str | os.PathLike[str], taxonomy: Taxonomy) ->
         if str(name) in found:
             problems.error(record.place, f"the id {quoted(name)} was predicted before.")
         found[str(name)] = node
+        if record.fields.get("labelled") is True:
+            labelled.add(str(name))
     problems.raise_errors()
-    return found
+    return found, labelled
 
 
 def score_predictions(
@@ -47,8 +52,10 @@ def score_predictions(
     without_draw: int | None = None,
     per_leaf: int = 5,
     fields: Fields | None = None,
-) -> tuple[Scores, int]:
-    """Score a file of predictions; also returns how many documents of the dataset have none.
+) -> tuple[Scores, int, int]:
+    """Score a file of predictions; also returns how many documents of the dataset have none, or kept their label.
+
+    What a document's own label says is no prediction, and is left out.
 
     Parameters
     ----------
@@ -66,7 +73,7 @@ def score_predictions(
     dataset = open_dataset(folder)
     loaded = load_corpus(dataset.documents, fields or Fields(), max_tokens=1)
     truth = true_nodes(dataset, loaded)
-    assigned = read_predictions(predictions, dataset.taxonomy)
+    assigned, labelled = read_predictions(predictions, dataset.taxonomy)
     known = set(loaded.corpus.ids)
     # A document that could not be read has a place instead of an id, and an empty path.
     strange = [name for name, node in assigned.items() if node and name not in known]
@@ -78,8 +85,14 @@ def score_predictions(
     if without_draw is not None:
         wanted[draw(dataset, truth, without_draw, per_leaf).rows] = False
     present = np.array([name in assigned for name in loaded.corpus.ids], dtype=np.bool_)
-    rows = np.flatnonzero(wanted & present)
+    kept = np.array([name in labelled for name in loaded.corpus.ids], dtype=np.bool_)
+    rows = np.flatnonzero(wanted & present & ~kept)
     if not len(rows):
-        raise DataError(f"{shown(predictions)} has no prediction to score.")
+        why = ": all documents kept their own labels; predict with --ignore-labels" if labelled else ""
+        raise DataError(f"{shown(predictions)} has no prediction to score{why}.")
     nodes = np.array([assigned[loaded.corpus.ids[row]] for row in rows.tolist()], dtype=np.int64)
-    return score(dataset.taxonomy, truth[rows], nodes), int((wanted & ~present).sum())
+    return (
+        score(dataset.taxonomy, truth[rows], nodes),
+        int((wanted & ~present).sum()),
+        int((wanted & kept).sum()),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -110,6 +111,8 @@ def find_node(tree: Nodes, label: object) -> int:
 def _resolve_slashed(tree: Nodes, text: str) -> int:
     # Names may contain a slash themselves ("TCP/IP"), so a whole title is compared before it is taken apart.
     root = f"{tree.names[0]}/"
+    if "\\/" in text and (spelled := tree.walk(_unescaped(text))) is not None:
+        return spelled
     titled = set(_titled(tree, text))
     if text.startswith(root):
         titled.update(_titled(tree, text.removeprefix(root)))
@@ -124,6 +127,11 @@ def _resolve_slashed(tree: Nodes, text: str) -> int:
     if known and tree.walk(parts) is None:
         raise _ambiguous(tree, quoted(text), known)
     return _resolve_path(tree, parts)
+
+
+def _unescaped(text: str) -> list[str]:
+    """The names of a path as `Nodes.spelled` writes it where others read the same."""
+    return [name.replace("\\/", "/") for name in re.split(r"(?<!\\)/", text)]
 
 
 def _titled(tree: Nodes, text: str) -> list[int]:

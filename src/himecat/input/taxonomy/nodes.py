@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -74,6 +75,7 @@ class Nodes:
         self.depths: tuple[int, ...] = tuple(depths)
         self.leaves: tuple[int, ...] = tuple(n for n in range(1, len(names)) if not children[n])
         self.inner: tuple[int, ...] = tuple(n for n in range(len(names)) if children[n])
+        self._alike: dict[str, set[str]] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -131,6 +133,35 @@ class Nodes:
     def title(self, node: int) -> str:
         """The path as one readable string, `a/b/c`; the root's is its name."""
         return "/".join(self.path(node)) or self.names[0]
+
+    def spelled(self, node: int, separator: str = "/") -> str:
+        r"""The path as one string that no other node has; the root's is empty.
+
+        Where two paths would read the same, because names hold the separator, it is `\/` inside their names.
+
+        Examples
+        --------
+        >>> tree = Nodes(["ROOT", "net", "net/ip", "ip/v4", "v4"], [-1, 0, 0, 1, 2])
+        >>> [tree.spelled(node) for node in range(1, 5)]
+        ['net', 'net/ip', 'net/ip\\/v4', 'net\\/ip/v4']
+        >>> Nodes(["ROOT", "a", "b"], [-1, 0, 1]).spelled(2, " > ")
+        'a > b'
+        """
+        path = self.path(node)
+        plain = separator.join(path)
+        if plain not in self._read_alike(separator):
+            return plain
+        return separator.join(name.replace(separator, f"\\{separator}") for name in path)
+
+    def _read_alike(self, separator: str) -> set[str]:
+        """The joined paths that several nodes have: few trees have any, and only where names hold the separator."""
+        if separator not in self._alike:
+            alike: set[str] = set()
+            if any(separator in name for name in self.names[1:]):
+                counts = Counter(separator.join(self.path(node)) for node in range(1, len(self)))
+                alike = {title for title, count in counts.items() if count > 1}
+            self._alike[separator] = alike
+        return self._alike[separator]
 
     def shown(self, node: int) -> str:
         """The title for a message: the middle of a very long one is left out."""

@@ -1,0 +1,140 @@
+"""The columns of a file of documents, before its documents are read: a table that is written begins with them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from himecat.errors import DataError
+from himecat.input.formats import iter_records
+from himecat.input.problems import Problems
+from himecat.input.streams import BrokenFile, CheckedLines, LongLine, open_stream, path_kind, shown
+
+MOST_COLUMNS = 16_000
+"""Columns that a table may have: what a sheet of Excel holds, less room for those that are added."""
+
+_DELIMITERS = (",", ";", "\t")
+
+
+class Header(NamedTuple):
+    """The names of the columns, in order.
+
+    Of a delimited file also its delimiter, of a Parquet file its schema; of others, where they were asked for, the
+    types of the values found in each column.
+
+    Examples
+    --------
+    >>> Header(("id", "text"), delimiter=";").names
+    ('id', 'text')
+    """
+
+    names: tuple[str, ...]
+    delimiter: str = ""
+    schema: Any = None
+    types: dict[str, set[type]] | None = None
+
+
+def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
+    """Read which columns a file of documents has; JSON lines are read once to the end for it.
+
+    What is wrong with the file is left to whoever reads its documents.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    types : bool
+        Whether the types of values are wanted, where the file does not say them: the whole file is read.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "letters.jsonl"
+    ...     _ = file.write_text('{"id": 1, "text": "a"}\\n{"id": 2, "sender": "J.", "text": "b"}')
+    ...     read_header(file).names
+    ('id', 'sender', 'text')
+    """
+    place = os.fsdecode(path)
+    if path_kind(path) == "pipe":
+        raise DataError(
+            f"{shown(path)}: a table begins with the columns of all documents, and a pipe can be read only once: "
+            "write the documents to a file, or the predictions as JSON lines (.jsonl)."
+        )
+    with open_stream(place) as (kind, stream):
+        try:
+            if kind in (".csv", ".tsv"):
+                return _delimited_header(CheckedLines(stream), "\t" if kind == ".tsv" else "")
+            if kind == ".parquet":
+                return _parquet_header(stream)
+        except (BrokenFile, LongLine, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
+            return Header(())
+    names: list[str] = []
+    found: dict[str, set[type]] = {}
+    for record in iter_records(path, Problems()):
+        for name, value in (record.fields or {}).items():
+            if name not in found:
+                _insert(name, names, record.fields or ())
+                found[name] = set()
+                if len(names) > MOST_COLUMNS:
+                    raise DataError(
+                        f"{shown(path)}: the documents have more than {MOST_COLUMNS:,} different fields, too many "
+                        "columns for a table: write JSON lines (.jsonl)."
+                    )
+            if types:
+                found[name].add(_kind(value))
+    return Header(tuple(names), types=found if types else None)
+
+
+def _insert(name: str, names: list[str], fields: Iterable[str]) -> None:
+    """Put a new name behind the one that it follows in its record."""
+    before = ""
+    for one in fields:
+        if one == name:
+            break
+        before = one
+    names.insert(
+        names.index(before) + 1 if before in names else 0 if names and not before else len(names), name
+    )
+
+
+def _kind(value: object) -> type:
+    """The type of a value; a list counts as one of texts only if all its parts are."""
+    if isinstance(value, list | tuple):
+        return list if all(isinstance(part, str) for part in value) else object
+    if isinstance(value, int) and not isinstance(value, bool) and not -(1 << 63) <= value < 1 << 63:
+        return object
+    return type(value)
+
+
+def _delimited_header(lines: CheckedLines, delimiter: str) -> Header:
+    first = ""
+    for first in lines:
+        if first.strip():
+            break
+    if not delimiter:
+        delimiter = next((one for one in _DELIMITERS if one in first), ",")
+
+    def rows() -> Iterable[str]:
+        yield first
+        yield from lines
+
+    row = next(csv.reader(rows(), delimiter=delimiter, strict=True), [])
+    return Header(tuple(dict.fromkeys(name.strip() for name in row)), delimiter)
+
+
+def _parquet_header(stream: Any) -> Header:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        return Header(())
+    try:
+        schema = ParquetFile(stream).schema_arrow
+        return Header(tuple(schema.names), schema=schema)
+    except (pyarrow.ArrowException, OSError, ValueError, LookupError, MemoryError):
+        return Header(())
