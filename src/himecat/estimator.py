@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from himecat.input.corpus import Corpus, used_metadata
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Method, Paper, check_value, resolve_method
+from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.predictor import Predictor, readers_of
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
@@ -163,25 +165,43 @@ class HiMeCat(Predictor):
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
+        self._learn(material, method, views, self.ignore_metadata, shown)
+        return self
+
+    def _learn(
+        self,
+        material: validate.Material,
+        method: Method,
+        views: Sequence[View],
+        ignored: Collection[str],
+        progress: Progress,
+    ) -> None:
+        """Fit, and take the place of what was fitted before only at the very end."""
         fitted = _fit_function(method)(
             material,
             method,
             views=views,
-            ignore_metadata=tuple(self.ignore_metadata),
+            ignore_metadata=tuple(ignored),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
-            progress=shown,
+            progress=progress,
         )
         keywords = None
         if material.keywords is not None:
             titles = material.taxonomy.title
             keywords = {titles(node): list(words) for node, words in material.keywords.items()}
-        self._set_fitted(method, fitted, keywords, material.problems)
-        return self
+        learned_from = LearnedFrom(material.corpus, replace(material.supervision, keywords={}))
+        self._set_fitted(method, fitted, keywords, material.problems, learned_from)
 
     def _set_fitted(
-        self, method: Method, fitted: Fitted, keywords: dict[str, list[str]] | None, problems: Problems
+        self,
+        method: Method,
+        fitted: Fitted,
+        keywords: dict[str, list[str]] | None,
+        problems: Problems,
+        learned_from: LearnedFrom | KeptCorpus | None,
     ) -> None:
+        self._learned_from = learned_from
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
         self.taxonomy_ = fitted.space.taxonomy
@@ -241,17 +261,21 @@ class HiMeCat(Predictor):
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all.
+    def save(self, folder: str | os.PathLike[str], *, corpus: bool = True, overwrite: bool = False) -> None:
+        """Write the model to a folder, whole or not at all: `model.json`, `weights.safetensors`, `corpus.safetensors`.
 
-        A folder that is there already is replaced only with `overwrite`, and only if it is empty or a model.
+        The last one holds the documents as ids of words and metadata values, and their labels: :meth:`correct` fits
+        again from it. With `corpus=False` it is left out. A folder that is there already is replaced only with
+        `overwrite`, and only if it is empty or a model.
         """
         from himecat.model_folder.model import SavedModel, save
 
         self._check_fitted()
         arguments = {name: getattr(self, name) for name in _KEPT} | {"keywords": self.keywords_}
         fitted = Fitted(self.space_, self.classifier_, self.history_)
-        save(SavedModel(arguments, self.method_, fitted), folder, overwrite=overwrite)
+        learned_from = self._learned_from if corpus else None
+        kept = SavedModel(arguments, self.method_, fitted, learned_from=learned_from)
+        save(kept, folder, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, online: bool = False) -> Self:
@@ -276,7 +300,7 @@ class HiMeCat(Predictor):
         if isinstance(encoder, str) and os.path.isabs(encoder):
             place = os.path.join(os.fspath(folder), "")
             found.problems.note(place, f"its encoder is the folder {encoder}, which is not part of it.")
-        model._set_fitted(found.method, fitted, model.keywords, found.problems)
+        model._set_fitted(found.method, fitted, model.keywords, found.problems, found.learned_from)
         return model
 
 
