@@ -99,6 +99,8 @@ def _listed_records(items: Iterable[Any], problems: Problems) -> Iterator[Record
             yield Record(place, {"text": str(item)}, plain=True)
         elif isinstance(item, Mapping):
             yield Record(place, present_fields(item))
+        elif isinstance(item, Record):
+            yield item
         elif isinstance(item, os.PathLike):
             yield from _file_records(item, problems)
         else:

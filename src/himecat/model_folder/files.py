@@ -208,6 +208,16 @@ def _read(
     return document, read_arrays(path, document["weights"])
 
 
+def digest_of(folder: str | os.PathLike[str]) -> bytes:
+    """What tells a model from any other: the digest in its `model.json`, or that of the file; empty for no model."""
+    try:
+        raw = (Path(folder) / MODEL_FILE).read_bytes()
+    except (OSError, ValueError):
+        return b""
+    found = _DIGEST.search(raw)
+    return hashlib.sha256(raw).digest() if found is None else found[1]
+
+
 class _NotOurs(ValueError):
     """JSON that himecat never writes."""
 
