@@ -207,8 +207,8 @@ class HiMeCat(Predictor):
         ----------
         answers : mapping, path, DataFrame or list of dicts
             Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
-            and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one for
-            an inner category counts for all below it.
+            and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
+            for an inner category counts for all below it.
         documents : path, DataFrame or list of dicts, optional
             New documents, labelled or not. Answers for documents that the model does not know need them
             here, or their text among the answers.

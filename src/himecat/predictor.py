@@ -90,9 +90,7 @@ class Predictor(Estimator):
             return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
         return self._encoded_with(X, ())
 
-    def _encoded_with(
-        self, X: Any, readers: Sequence[ColumnReader]
-    ) -> tuple[Corpus, npt.NDArray[np.bool_]]:
+    def _encoded_with(self, X: Any, readers: Sequence[ColumnReader]) -> tuple[Corpus, npt.NDArray[np.bool_]]:
         problems = Problems()
         origins, corpus = self._encode_new(X, problems, readers)
         if not self.skip_bad or problems.has_fatal:
@@ -288,7 +286,7 @@ class Predictor(Estimator):
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
         found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
-        return np.asarray(self.taxonomy_.leaves, dtype=np.int64)[found]
+        return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

@@ -82,7 +82,9 @@ def correct(
     bound: o.Bound = None,
     online: o.Online = False,
     threads: o.Threads = None,
-    dry_run: Annotated[bool, o.option(o.OUTPUT, "Say what the answers change, and stop.", "--dry-run")] = False,
+    dry_run: Annotated[
+        bool, o.option(o.OUTPUT, "Say what the answers change, and stop.", "--dry-run")
+    ] = False,
     output: Annotated[
         Path | None,
         o.option(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from himecat.input.taxonomy.tree import Taxonomy
 _SHOWN_MOVES = 10
 
 
-class Move(NamedTuple):
+@dataclass(frozen=True)
+class Move:
     """How many documents went from one category to another.
 
     Examples
@@ -113,7 +114,7 @@ class Correction:
             "labelled": self.n_labelled,
             "documents": self.n_documents,
             "changed": self.n_changed,
-            "moves": [move._asdict() for move in self.moves],
+            "moves": [asdict(move) for move in self.moves],
             "accuracy": [{"before": before, "after": after} for before, after in self.accuracy],
         }
 

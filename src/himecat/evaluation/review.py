@@ -165,7 +165,9 @@ def _spreadsheet(
 ) -> str | bytes:
     columns = ReviewColumns.beside(fields)
     widths = {fields.id: _WIDTHS["id"]}
-    widths |= dict.fromkeys(fields.text, _WIDTHS["text"]) | dict.fromkeys(fields.metadata, _WIDTHS["metadata"])
+    widths |= dict.fromkeys(fields.text, _WIDTHS["text"]) | dict.fromkeys(
+        fields.metadata, _WIDTHS["metadata"]
+    )
     for suggestion, confidence in zip(columns.suggestions, columns.confidences, strict=True):
         widths |= {suggestion: _WIDTHS["suggestion"], confidence: _WIDTHS["confidence"]}
     widths |= {columns.why: _WIDTHS["why"], columns.answer: _WIDTHS["answer"]}

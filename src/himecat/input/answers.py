@@ -51,10 +51,10 @@ class ReviewColumns(NamedTuple):
                 name += "_"
             return name
 
-        numbered = (
+        suggestions, confidences = (
             tuple(free(f"{name}{number}") for number in _NUMBERS) for name in ("suggestion", "confidence")
         )
-        return cls(*numbered, free("why"), free("answer"))
+        return cls(suggestions, confidences, free("why"), free("answer"))
 
 
 class Answer(NamedTuple):
@@ -155,9 +155,7 @@ def read_answers(
     return found
 
 
-def _records(
-    source: Any, fields: Fields, columns: ReviewColumns, problems: Problems
-) -> Iterator[Record]:
+def _records(source: Any, fields: Fields, columns: ReviewColumns, problems: Problems) -> Iterator[Record]:
     if isinstance(source, Mapping):
         for name, label in source.items():
             yield Record(f"the answer for {str(name)!r}", {fields.id: name, columns.answer: label})

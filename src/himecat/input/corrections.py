@@ -216,7 +216,9 @@ def _check_texts(
         return any(isinstance(text, str) and text.strip() for text in texts)
 
     shown = [
-        one for one in answers.given.values() if known.get(one.id, len(corpus)) < len(corpus) and has_text(one)
+        one
+        for one in answers.given.values()
+        if known.get(one.id, len(corpus)) < len(corpus) and has_text(one)
     ]
     for answer, words in zip(shown, _words(shown, fields, encode), strict=True):
         own = corpus.tokens[known[answer.id]]

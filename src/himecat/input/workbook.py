@@ -158,7 +158,10 @@ def workbook(
     if choose_in is not None and rows and 0 < len(choices) < _CELL:
         # Other answers than paths are answers too.
         offered = DataValidation(
-            "list", formula1=f"categories!$A$2:$A${len(choices) + 1}", allow_blank=True, showErrorMessage=False
+            "list",
+            formula1=f"categories!$A$2:$A${len(choices) + 1}",
+            allow_blank=True,
+            showErrorMessage=False,
         )
         letter = openpyxl.utils.get_column_letter(list(widths).index(choose_in) + 1)
         offered.add(f"{letter}2:{letter}{len(rows) + 1}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,10 +124,7 @@ def unpacked(
     """What `packed` was given, in the ids of the model's vocabularies; raises ValueError where parts do not fit."""
     raw, n_documents = arrays["ids"].tobytes(), len(arrays["ids/lengths"])
     ends = _ends(arrays, "ids").tolist()
-    ids = [
-        raw[start:end].decode("utf-8", "surrogatepass")
-        for start, end in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    ids = [raw[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(ends)]
     ragged = {}
     for name, vocabulary in {"tokens": words, **{f"{_METADATA}{k}": v for k, v in values.items()}}.items():
         _check_ids(arrays, name, len(vocabulary))
@@ -140,11 +138,11 @@ def unpacked(
         raise ValueError("its columns are not equally long")
     _check_ids(arrays, "labels/rows", n_documents)
     _check_ids(arrays, "labels/nodes", n_nodes)
-    supervision = Supervision(*(arrays[f"labels/{part}"].astype(np.int64) for part in ("rows", "nodes")))
-    if len(supervision.rows) != len(supervision.nodes):
+    rows, nodes = (arrays[f"labels/{part}"].astype(np.int64) for part in ("rows", "nodes"))
+    if len(rows) != len(nodes):
         raise ValueError("not every label has a document")
     metadata = {kind: MetadataColumn(one, ragged[f"{_METADATA}{kind}"]) for kind, one in values.items()}
-    return LearnedFrom(Corpus(ids, words, ragged["tokens"], metadata, columns), supervision)
+    return LearnedFrom(Corpus(ids, words, ragged["tokens"], metadata, columns), Supervision(rows, nodes))
 
 
 def _small(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -107,12 +107,12 @@ def load(folder: str | os.PathLike[str], arguments: Collection[str]) -> SavedMod
     try:
         document, arrays = upgrade(document, arrays, folder)
         require_keys(document, _KEYS, folder)
-        found = _rebuild(document, arrays, arguments, problems)
+        model = _rebuild(document, arrays, arguments, problems)
         if CORPUS_KEY not in document:
-            return found
-        space = found.fitted.space
+            return model
+        space = model.fitted.space
         kept = kept_in(folder, document[CORPUS_KEY], space.vocabulary, space.values, len(space.taxonomy))
-        return replace(found, learned_from=kept)
+        return replace(model, learned_from=kept)
     except _MissingPart as error:
         shown = os.path.join(os.fspath(folder), "")
         raise ModelFolderError(f"{shown} cannot be used: {error}") from None
