@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from conftest import Ended
 
+from conftest import Himecat
 from himecat import Default, HiMeCat
 from himecat.errors import DataError
 from himecat.input.answers import LONGEST_TEXT
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
-
-Himecat = Callable[..., Ended]
 
 DOCUMENTS = sample_documents(330)
 TRUE = {one["id"]: one["labels"] for one in DOCUMENTS}

@@ -104,7 +104,7 @@ def test_a_prediction_does_not_read_it(model: HiMeCat, folder: Path) -> None:
     (folder / CORPUS_FILE).unlink()
     loaded = HiMeCat.load(folder)
     assert loaded.predict(DOCUMENTS[:20]) == model.predict(DOCUMENTS[:20])
-    with pytest.raises(ModelFolderError, match="there is no corpus.safetensors in it"):
+    with pytest.raises(ModelFolderError, match=r"there is no corpus\.safetensors in it"):
         loaded.correct({DOCUMENTS[0]["id"]: DOCUMENTS[0]["labels"]})
 
 

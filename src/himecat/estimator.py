@@ -18,7 +18,7 @@ from himecat.input.corpus import Corpus, used_metadata
 from himecat.input.corrections import plan_change
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Method, Paper, check_value, resolve_method
+from himecat.methods import Default, Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.predictor import Predictor, readers_of
 from himecat.runtime.progress import Progress, silent
@@ -167,7 +167,7 @@ class HiMeCat(Predictor):
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
-        self._learn(material, method, views, self.ignore_metadata, shown)
+        self._learn(material, method, views, shown, ignore_metadata=tuple(self.ignore_metadata))
         return self
 
     def _learn(
@@ -175,18 +175,18 @@ class HiMeCat(Predictor):
         material: validate.Material,
         method: Method,
         views: Sequence[View],
-        ignored: Collection[str],
         progress: Progress,
+        **more: Any,
     ) -> None:
         """Fit, and take the place of what was fitted before only at the very end."""
         fitted = _fit_function(method)(
             material,
             method,
             views=views,
-            ignore_metadata=tuple(ignored),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
             progress=progress,
+            **more,
         )
         keywords = None
         if material.keywords is not None:
@@ -248,8 +248,12 @@ class HiMeCat(Predictor):
         material = validate.read_material(
             change.corpus, change.supervision, readers=readers_of(views), progress=shown, **options
         )
-        ignored = [kind for kind in self.ignore_metadata if kind in change.corpus.metadata]
-        self._learn(material, self.method_, views, ignored, shown)
+        more: dict[str, Any] = {}
+        if isinstance(self.method_, Default) and not change.n_added:
+            # Labels change neither the vectors of words nor the topics.
+            more["known"] = self.classifier_.learned_views
+        # The kept documents have only the metadata types that are used.
+        self._learn(material, self.method_, views, shown, **more)
         moves = moves_between(tree, before, self._leaves_of(change.corpus))
         return replace(
             found,
