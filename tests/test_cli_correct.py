@@ -7,6 +7,8 @@ import gzip
 import json
 import os
 import shutil
+import sys
+import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import openpyxl
 import pytest
 
 from conftest import Himecat
-from himecat import Default, HiMeCat
+from himecat import Default, HiMeCat, Paper
 from himecat.errors import DataError
 from himecat.input.answers import LONGEST_TEXT
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
@@ -29,7 +31,8 @@ FILES = ("model.json", "weights.safetensors", "corpus.safetensors")
 
 def estimator(**more: Any) -> HiMeCat:
     method = Default(dimension=16, topics=4, em_rounds=1)
-    return HiMeCat(sample_taxonomy(), list(METADATA), **{"method": method, "threads": 2, **more})
+    usual = {"metadata": list(METADATA), "method": method, "threads": 2}
+    return HiMeCat(sample_taxonomy(), **{**usual, **more})
 
 
 def written(path: Path, labels: Mapping[str, Any]) -> Path:
@@ -307,8 +310,8 @@ def test_a_model_that_another_run_has_corrected_meanwhile_stays(
     answers.write_text(json.dumps({"id": DOCUMENTS[1]["id"], "answer": TRUE[DOCUMENTS[1]["id"]]}) + "\n")
     learn = HiMeCat._learn
 
-    def meanwhile(self: HiMeCat, *arguments: Any) -> None:
-        learn(self, *arguments)
+    def meanwhile(self: HiMeCat, *arguments: Any, **more: Any) -> None:
+        learn(self, *arguments, **more)
         HiMeCat.load(model).save(model, corpus=False, overwrite=True)
 
     monkeypatch.setattr(HiMeCat, "_learn", meanwhile)
@@ -390,3 +393,51 @@ def test_answers_teach(shared_data: Callable[[str], Path]) -> None:
     ]
     whole = HiMeCat(tree, ["uploaders", "tags"]).fit(texts, both)
     assert np.array_equal(model.predict_proba(texts), whole.predict_proba(texts))
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Paper(space="spectral", classifier="mean-logistic", dimension=16, beta=5, min_count=2),
+        Paper(classifier="mixture", dimension=16, samples=20_000, min_count=2),
+        Default(dimension=16, use_metadata=False, topics=0),
+    ],
+    ids=["flat", "sampled", "no metadata"],
+)
+def test_every_method_is_fitted_again_as_a_fit_would(method: Any, tmp_path: Path) -> None:
+    labels = list(LABELS)
+    row = labels.index(None)
+    estimator(method=method, ignore_metadata=["tags"]).fit(DOCUMENTS, labels).save(tmp_path / "model")
+    model = HiMeCat.load(tmp_path / "model")
+    model.correct({DOCUMENTS[row]["id"]: TRUE[DOCUMENTS[row]["id"]]})
+    model.save(tmp_path / "model", overwrite=True)
+    labels[row] = TRUE[DOCUMENTS[row]["id"]]
+    estimator(method=method, ignore_metadata=["tags"]).fit(DOCUMENTS, labels).save(tmp_path / "whole")
+    assert contents(tmp_path / "model") == contents(tmp_path / "whole")
+
+
+def test_whoever_chooses_is_asked_for_rows(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def choose(probabilities: Any, vectors: Any, labelled_rows: Any, count: int, seed: int) -> list[int]:
+        asked.append((probabilities.shape, len(vectors), labelled_rows.tolist(), count, seed))
+        return [7, 2]
+
+    module = types.ModuleType("himecat.classifier.asking")
+    module.choose = choose  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "himecat.classifier.asking", module)
+    model = HiMeCat.load(fitted)
+    texts = [unlabelled(one) for one in DOCUMENTS]
+    rows = model.review(texts, count=2, seed=3)
+    assert [row["id"] for row in rows] == [DOCUMENTS[7]["id"], DOCUMENTS[2]["id"]]
+    known = [row for row, one in enumerate(DOCUMENTS) if one["id"] in GIVEN]
+    assert asked == [((len(texts), 22), len(texts), known, 2, 3)]
+
+
+def test_added_documents_without_ids_are_not_taken_for_others(tmp_path: Path) -> None:
+    texts = [one["text"] for one in DOCUMENTS]
+    model = estimator(metadata=[]).fit(texts, LABELS)
+    with pytest.raises(DataError, match="give every document an id of its own"):
+        model.correct({}, ["zebras bite the postman in winter", *texts[40:60]])
+    with pytest.raises(DataError, match="There is no answer"):
+        model.correct({}, texts[:10])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names, open_model, write_json
+from himecat.cli.places import check_places
+
+if TYPE_CHECKING:
+    from himecat.estimator import HiMeCat
 
 
 def review(
@@ -56,6 +62,7 @@ def review(
         fitted.set_params(text=names(text))
     if id_field is not None:
         fitted.set_params(id_field=id_field)
+    _check_encoder({"--output": output}, fitted)
     rows = fitted.review(documents, count, seed)
     write_review(output, rows, fitted.taxonomy_, fitted.fields())
     Progress(quiet=quiet).say(
@@ -113,6 +120,7 @@ def correct(
     fitted = open_model(model, online=online, quiet=quiet)
     if not dry_run:
         check_target(target, replaces, "The model")
+    _check_encoder({"--json": json, "--output": output}, fitted)
     fitted.set_params(threads=threads)
     progress = Progress(quiet=quiet)
     found = fitted.correct(answers, add, dry_run=dry_run, progress=progress)
@@ -128,3 +136,9 @@ def correct(
         write(found.said if dry_run else found.done)
     if not dry_run:
         progress.say(f"The model is in {target}.")
+
+
+def _check_encoder(outputs: Mapping[str, Path | None], fitted: HiMeCat) -> None:
+    """The folder of a model may name another one, which is read."""
+    given = {option: output for option, output in outputs.items() if output is not None}
+    check_places(given, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])

@@ -49,7 +49,7 @@ def documents_to_ask(
     except ModuleNotFoundError:
         return least_margin(probabilities, labelled, count)
     found = asking.choose(probabilities, classifier.directions(corpus), labelled, count, seed)
-    return np.asarray(found, dtype=np.int64)
+    return np.asarray(found, dtype=np.int64)[:count]
 
 
 def least_margin(probabilities: npt.NDArray[np.float32], labelled: Rows, count: int) -> Rows:

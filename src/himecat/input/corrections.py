@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError
-from himecat.input.answers import Answer, Answers, new_documents, read_answers
+from himecat.input.answers import Answers, new_documents, read_answers
 from himecat.input.builder import Origin
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision, Vocabulary
@@ -21,7 +21,7 @@ from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress
 
-# A row and the document of the same id are one where the document has at least this share of the row's words.
+# Two texts of one id are the same where at least this share of the words of one is in the other.
 _SAME_TEXT = 0.5
 
 Encode = Callable[[Any, Problems, Sequence[ColumnReader]], tuple[list[Origin], Corpus]]
@@ -121,6 +121,9 @@ def plan_change(
         raw = RawLabels()
         origins, found = encode(documents, problems, [raw])
         new = [row for row, one in enumerate(origins) if one.usable and one.id not in known]
+        again = [row for row, one in enumerate(origins) if one.usable and one.id in known]
+        texts = [(origins[row].place, found.ids[row], found.tokens[row]) for row in again]
+        _refuse_other_texts(texts, corpus, known, problems)
         places = {row: origins[position].place for row, position in enumerate(new, start=len(corpus))}
         labelled = supervise(
             taxonomy,
@@ -135,7 +138,7 @@ def plan_change(
         labels = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
         added.append(found.take(new))
         known |= {found.ids[position]: row for row, position in enumerate(new, start=len(corpus))}
-    _check_texts(given, corpus, known, fields, encode, problems)
+    _refuse_other_texts(_shown_texts(given, corpus, known, fields), corpus, known, problems)
     unknown = [answer for name, answer in given.given.items() if name not in known]
     records = new_documents(unknown, fields, problems)
     if records:
@@ -143,7 +146,7 @@ def plan_change(
         known |= {name: row for row, name in enumerate(found.ids, start=len(known))}
         added.append(found)
     problems.raise_errors()
-    if not given.given and not added:
+    if not given.given and not any(map(len, added)):
         skipped = f" but for {given.skipped:,} to skip" if given.skipped else ""
         raise DataError(f"There is no answer{skipped}: fill in the column 'answer', or name new documents.")
     rows = np.array([known[name] for name in given.given], dtype=np.int64)
@@ -198,44 +201,35 @@ def extended(corpus: Corpus, added: Sequence[Corpus]) -> Corpus:
     return Corpus(ids, *joined(corpus.words, [part.tokens for part in parts]), metadata, columns)
 
 
-def _check_texts(
-    answers: Answers,
+def _refuse_other_texts(
+    texts: Sequence[tuple[str, str, npt.NDArray[np.int32]]],
     corpus: Corpus,
     known: Mapping[str, int],
-    fields: Fields,
-    encode: Encode,
     problems: Problems,
 ) -> None:
-    """Where rows carry texts, see that they are those of the documents that their ids name.
+    """See that texts, given by place, id and words, are those of the documents that their ids name.
 
-    Documents without ids have their positions as ids, and those are the same in every file.
+    Documents without ids have their positions as ids, and those are the same in every file. Either text may be cut.
     """
-
-    def has_text(answer: Answer) -> bool:
-        texts = [(answer.record.fields or {}).get(name) for name in fields.text]
-        return any(isinstance(text, str) and text.strip() for text in texts)
-
-    shown = [
-        one
-        for one in answers.given.values()
-        if known.get(one.id, len(corpus)) < len(corpus) and has_text(one)
-    ]
-    for answer, words in zip(shown, _words(shown, fields, encode), strict=True):
-        own = corpus.tokens[known[answer.id]]
-        if len(words) and np.isin(words, own).mean() < _SAME_TEXT:
+    for place, name, words in texts:
+        own = corpus.tokens[known[name]]
+        if not len(words) or not len(own):
+            continue
+        if max(np.isin(words, own).mean(), np.isin(own, words).mean()) < _SAME_TEXT:
             problems.error(
-                answer.place,
-                f"the text is not that of the document {answer.id!r} of the model: give every document an id of its "
-                "own.",
+                place,
+                f"the text is not that of the document {name!r} of the model: give every document an id of its own.",
             )
 
 
-def _words(answers: Sequence[Answer], fields: Fields, encode: Encode) -> list[npt.NDArray[np.int32]]:
-    if not answers:
-        return []
-    texts = [
-        {name: value for name in fields.text if isinstance(value := (one.record.fields or {}).get(name), str)}
-        for one in answers
-    ]
-    _, found = encode(texts, Problems(), [])
-    return [np.unique(found.tokens[row]) for row in range(len(found))]
+def _shown_texts(
+    answers: Answers, corpus: Corpus, known: Mapping[str, int], fields: Fields
+) -> list[tuple[str, str, npt.NDArray[np.int32]]]:
+    """The texts that rows carry of documents of the corpus."""
+    texts = {}
+    for name, answer in answers.given.items():
+        values = [(answer.record.fields or {}).get(field) for field in fields.text]
+        if known.get(name, len(corpus)) < len(corpus):
+            texts[name] = "\n".join(value for value in values if isinstance(value, str))
+    words = corpus.words.word_ids.rows(list(texts.values()), None)
+    return [(answers.given[name].place, name, words[row]) for row, name in enumerate(texts)]
