@@ -419,8 +419,8 @@ def test_every_method_is_fitted_again_as_a_fit_would(method: Any, tmp_path: Path
 def test_whoever_chooses_is_asked_for_rows(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def choose(probabilities: Any, vectors: Any, labelled_rows: Any, count: int, seed: int) -> list[int]:
-        asked.append((probabilities.shape, len(vectors), labelled_rows.tolist(), count, seed))
+    def choose(probabilities: Any, vectors: Any, *, labelled: Any, count: int, seed: int) -> list[int]:
+        asked.append((probabilities.shape, len(vectors), labelled.tolist(), count, seed))
         return [7, 2]
 
     module = types.ModuleType("himecat.classifier.asking")

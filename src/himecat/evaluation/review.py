@@ -21,7 +21,7 @@ from himecat.input.corpus import Corpus
 from himecat.input.documents import VALUE_SEPARATOR, Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.workbook import workbook
+from himecat.input.workbook import open_openpyxl, workbook
 from himecat.runtime.files import write_atomic
 from himecat.runtime.terminal import harmless_cell, plain_json
 from himecat.views.space import JointSpace
@@ -48,8 +48,10 @@ def documents_to_ask(
         asking = importlib.import_module("himecat.classifier.asking")
     except ModuleNotFoundError:
         return least_margin(probabilities, labelled, count)
-    found = asking.choose(probabilities, classifier.directions(corpus), labelled, count, seed)
-    return np.asarray(found, dtype=np.int64)[:count]
+    found = asking.choose(
+        probabilities, classifier.directions(corpus), labelled=labelled, count=count, seed=seed
+    )
+    return np.asarray(found, dtype=np.int64)
 
 
 def least_margin(probabilities: npt.NDArray[np.float32], labelled: Rows, count: int) -> Rows:
@@ -144,6 +146,9 @@ def check_format(path: str | os.PathLike[str]) -> str:
         raise UsageError(
             f"{os.fsdecode(path)}: a review is written to a file that ends in .xlsx, .csv or .jsonl."
         )
+    if ending == ".xlsx":
+        # Better now than after all documents are placed.
+        open_openpyxl("Writing .xlsx files (.csv needs nothing more)")
     return ending
 
 

@@ -24,7 +24,8 @@ _DATES = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-def _openpyxl(purpose: str) -> Any:
+def open_openpyxl(purpose: str) -> Any:
+    """The package that reads and writes workbooks, or the sentence that says how to get it."""
     try:
         import openpyxl
     except ImportError:
@@ -50,7 +51,7 @@ def workbook_records(path: str | os.PathLike[str]) -> Iterator[Record]:
     [{'id': 'a1', 'answer': '=1+1'}]
     """
     shown = os.fsdecode(path)
-    openpyxl = _openpyxl("Reading .xlsx files")
+    openpyxl = open_openpyxl("Reading .xlsx files")
     try:
         with open(path, "rb") as stream:
             _refuse_bombs(stream, shown)
@@ -134,7 +135,7 @@ def workbook(
     bytes
         The same for the same rows.
     """
-    openpyxl = _openpyxl("Writing .xlsx files")
+    openpyxl = open_openpyxl("Writing .xlsx files")
     from openpyxl.styles import Alignment, Font
     from openpyxl.worksheet.datavalidation import DataValidation
 
