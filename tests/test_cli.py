@@ -21,7 +21,7 @@ from conftest import TINY, Himecat
 from himecat.sample import METADATA, sample_taxonomy
 
 COMMANDS = (
-    *("demo", "check", "fit", "predict", "explain", "synthesize", "evaluate", "score"),
+    *("demo", "check", "fit", "predict", "review", "correct", "explain", "synthesize", "evaluate", "score"),
     *("compare", "ablate", "sweep"),
 )
 HEAVY = ("torch", "numba", "sklearn", "pandas", "scipy", "numpy", "pyarrow", "polars", "yaml")
@@ -454,7 +454,11 @@ class TestFit:
         assert "Learning the space: done in" in ended.err
         *_, told, hint = ended.err.splitlines()
         assert told == f"Learned 22 leaves from 330 documents; the model is in {model}. Next:"
-        assert sorted(file.name for file in model.iterdir()) == ["model.json", "weights.safetensors"]
+        assert sorted(file.name for file in model.iterdir()) == [
+            "corpus.safetensors",
+            "model.json",
+            "weights.safetensors",
+        ]
         _, *arguments = shlex.split(hint)
         arguments[-1] = str(tmp_path / "out.jsonl")
         assert himecat(*arguments).code == 0

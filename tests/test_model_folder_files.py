@@ -413,7 +413,7 @@ class TestBadFolders:
         self, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         replaced: list[int] = []
-        arrays = files._arrays
+        arrays = files.read_arrays
 
         def replace_first(path: Path, weights: dict[str, Any]) -> dict[str, Array]:
             if not replaced:
@@ -421,7 +421,7 @@ class TestBadFolders:
                 write_model(model, {"words": ["new"]}, {"vectors": np.zeros(3)}, overwrite=True)
             return arrays(path, weights)
 
-        monkeypatch.setattr(files, "_arrays", replace_first)
+        monkeypatch.setattr(files, "read_arrays", replace_first)
         document, found = read_model(model)
         assert document["words"] == ["new"]
         assert found["vectors"].tolist() == [0, 0, 0]

@@ -53,8 +53,11 @@ def test_it_is_kept_with_the_model(page: dict[str, Any]) -> None:
     assert again.predict_proba(documents).tobytes() == expected.tobytes()
     # A document that is not in the table is placed by its words alone.
     assert again.predict_proba([{"id": "new", "text": "report"}]).shape == (1, 2)
-    # Loaded, it can be fitted again.
+    # Loaded, it can be fitted again, from what the folder keeps too.
     assert again.fit(documents, page["labels"]).predict_proba(documents).tobytes() == expected.tobytes()
+    again = HiMeCat.load(page["folder"])
+    again.correct({documents[0]["id"]: page["labels"][0]})
+    assert again.predict_proba(documents).tobytes() == expected.tobytes()
 
 
 def test_it_may_take_part_in_explanations(page: dict[str, Any]) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from himecat.classifier.protocol import Fitted
 from himecat.errors import UsageError
+from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
+from himecat.input.corrections import plan_change
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Method, Paper, check_value, resolve_method
+from himecat.methods import Default, Method, Paper, check_value, resolve_method
+from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.predictor import Predictor, readers_of
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
@@ -165,25 +169,110 @@ class HiMeCat(Predictor):
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
+        self._learn(material, method, views, shown, ignore_metadata=tuple(self.ignore_metadata))
+        return self
+
+    def _learn(
+        self,
+        material: validate.Material,
+        method: Method,
+        views: Sequence[View],
+        progress: Progress,
+        **more: Any,
+    ) -> None:
+        """Fit, and take the place of what was fitted before only at the very end."""
         fitted = _fit_function(method)(
             material,
             method,
             views=views,
-            ignore_metadata=tuple(self.ignore_metadata),
             seed=int(self.random_state),
             threads=usable_threads(self.threads),
-            progress=shown,
+            progress=progress,
+            **more,
         )
         keywords = None
         if material.keywords is not None:
             titles = material.taxonomy.title
             keywords = {titles(node): list(words) for node, words in material.keywords.items()}
-        self._set_fitted(method, fitted, keywords, material.problems)
-        return self
+        learned_from = LearnedFrom(material.corpus, replace(material.supervision, keywords={}))
+        self._set_fitted(method, fitted, keywords, material.problems, learned_from)
+
+    def correct(
+        self, answers: Any, documents: Any = None, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Correction:
+        """Fit again with answers of people, from the documents that are kept with the model.
+
+        The model becomes what `fit` gives for the same documents with the labels of before and the answers. New
+        documents are added in the ids of the model's vocabularies: their new words are learned by a whole fit only.
+
+        Parameters
+        ----------
+        answers : mapping, path, DataFrame or list of dicts
+            Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
+            and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
+            for an inner category counts for all below it.
+        documents : path, DataFrame or list of dicts, optional
+            New documents, labelled or not. Answers for documents that the model does not know need them
+            here, or their text among the answers.
+        dry_run : bool
+            Only say what the answers change.
+
+        Returns
+        -------
+        Correction
+            What the answers said, and which documents the model places elsewhere now.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> documents = [{"id": "a", "text": "red fox den"}, {"id": "b", "text": "old car wheel"},
+        ...              {"id": "c", "text": "red fox"}, {"id": "d", "text": "red car"}]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1)
+        >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
+        1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
+        """
+        shown = progress or (Progress() if self.verbose else silent())
+        kept, tree = self._kept(), self._fitted_taxonomy()
+        change = plan_change(answers, documents, *kept, tree, self.fields(), self._encode_new)
+        if dry_run:
+            return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
+        before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
+        found = judged(tree, change, before[change.rows])
+        shown.say(found.said)
+        if change.n_added:
+            shown.say("note: words that only new documents have are not learned until a whole fit.")
+        views = self._views()
+        options = self._input_options(change.corpus, self.method_) | {
+            "taxonomy": tree,
+            "keywords": self.keywords_,
+            "tokenizer": change.corpus.words.tokenizer,
+        }
+        material = validate.read_material(
+            change.corpus, change.supervision, readers=readers_of(views), progress=shown, **options
+        )
+        more: dict[str, Any] = {}
+        if isinstance(self.method_, Default) and not change.n_added:
+            # Labels change neither the vectors of words nor the topics.
+            more["known"] = self.classifier_.learned_views
+        # The kept documents have only the metadata types that are used.
+        self._learn(material, self.method_, views, shown, **more)
+        moves = moves_between(tree, before, self._leaves_of(change.corpus))
+        return replace(
+            found,
+            n_changed=sum(move.count for move in moves),
+            moves=moves,
+            accuracy=accuracies(quality, getattr(self, "quality_", None)),
+        )
 
     def _set_fitted(
-        self, method: Method, fitted: Fitted, keywords: dict[str, list[str]] | None, problems: Problems
+        self,
+        method: Method,
+        fitted: Fitted,
+        keywords: dict[str, list[str]] | None,
+        problems: Problems,
+        learned_from: LearnedFrom | KeptCorpus | None,
     ) -> None:
+        self._learned_from = learned_from
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
         self.taxonomy_ = fitted.space.taxonomy
@@ -227,7 +316,7 @@ class HiMeCat(Predictor):
                 encoder=self.encoder is not None,
                 views=len(self.views) > 0,
             )
-        fields = self._fields()
+        fields = self.fields()
         if not isinstance(X, Corpus):
             used_metadata(fields.metadata, self.ignore_metadata)
         return {
@@ -244,17 +333,21 @@ class HiMeCat(Predictor):
 
     # -- keeping ---------------------------------------------------------------------------------------
 
-    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to a folder: `model.json` and `weights.safetensors`, whole or not at all.
+    def save(self, folder: str | os.PathLike[str], *, corpus: bool = True, overwrite: bool = False) -> None:
+        """Write the model to a folder, whole or not at all: `model.json`, `weights.safetensors`, `corpus.safetensors`.
 
-        A folder that is there already is replaced only with `overwrite`, and only if it is empty or a model.
+        The last one holds the documents as ids of words and metadata values, and their labels: :meth:`correct` fits
+        again from it. With `corpus=False` it is left out. A folder that is there already is replaced only with
+        `overwrite`, and only if it is empty or a model.
         """
         from himecat.model_folder.model import SavedModel, save
 
         self._check_fitted()
         arguments = {name: getattr(self, name) for name in _KEPT} | {"keywords": self.keywords_}
         fitted = Fitted(self.space_, self.classifier_, self.history_)
-        save(SavedModel(arguments, self.method_, fitted), folder, overwrite=overwrite)
+        learned_from = self._learned_from if corpus else None
+        kept = SavedModel(arguments, self.method_, fitted, learned_from=learned_from)
+        save(kept, folder, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], *, online: bool = False) -> Self:
@@ -279,7 +372,7 @@ class HiMeCat(Predictor):
         if isinstance(encoder, str) and os.path.isabs(encoder):
             place = os.path.join(os.fspath(folder), "")
             found.problems.note(place, f"its encoder is the folder {encoder}, which is not part of it.")
-        model._set_fitted(found.method, fitted, model.keywords, found.problems)
+        model._set_fitted(found.method, fitted, model.keywords, found.problems, found.learned_from)
         return model
 
 

@@ -16,11 +16,13 @@ from himecat.evaluation.explain import Explanations, LabelExplanation, explain_d
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
+from himecat.input.corrections import RawLabels
 from himecat.input.documents import Fields
 from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import Method, check_value
+from himecat.methods import Method, check_number, check_value
+from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.runtime.threads import prefetch, usable_threads
 from himecat.sklearn_compat import Estimator
 from himecat.views.base import View
@@ -55,6 +57,7 @@ class Predictor(Estimator):
     keywords_: dict[str, list[str]] | None
     separator: str = "/"
     """What stands between the names of a path in one string."""
+    _learned_from: LearnedFrom | KeptCorpus | None
 
     def _views(self) -> list[View]:
         """The encoder, if there is one, and the views that were given."""
@@ -69,7 +72,8 @@ class Predictor(Estimator):
         """What has to be computed from documents while they are read, such as the encoder's vectors."""
         return readers_of(self._views())
 
-    def _fields(self) -> Fields:
+    def fields(self) -> Fields:
+        """Which field of a document plays which part."""
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
@@ -87,24 +91,39 @@ class Predictor(Estimator):
         space = self.space_
         if isinstance(X, Corpus):
             return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
+        return self._encoded_with(X, ())
+
+    def _encoded_with(self, X: Any, readers: Sequence[ColumnReader]) -> tuple[Corpus, npt.NDArray[np.bool_]]:
         problems = Problems()
-        ((origins, corpus),) = self._read_new(X, problems, None)
+        origins, corpus = self._encode_new(X, problems, readers)
         if not self.skip_bad or problems.has_fatal:
             problems.raise_errors()
         return corpus, _usable(origins)
 
+    def _encode_new(
+        self, X: Any, problems: Problems, readers: Sequence[ColumnReader]
+    ) -> tuple[list[Origin], Corpus]:
+        ((origins, corpus),) = self._read_new(X, problems, None, readers)
+        return origins, corpus
+
     def _read_new(
-        self, X: Any, problems: Problems, batch_size: int | None, keep_records: bool = False
+        self,
+        X: Any,
+        problems: Problems,
+        batch_size: int | None,
+        readers: Sequence[ColumnReader] = (),
+        keep_records: bool = False,
     ) -> Iterator[tuple[list[Origin], Corpus]]:
+        """Documents in the ids of this model; further `readers` note what is asked of them."""
         return iter_encoded(
             X,
-            self._fields(),
+            self.fields(),
             self.space_.vocabulary,
             self.space_.values,
             self.method_.max_tokens,
             problems,
             batch_size,
-            self.readers(),
+            [*self.readers(), *readers],
             threads=self.threads,
             keep_records=keep_records,
         )
@@ -221,7 +240,7 @@ class Predictor(Estimator):
         threads = usable_threads(self.threads)
         # Documents x leaves of a batch are held twice: 128 MB each at most.
         batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
-        batches = self._read_new(X, problems, batch_size, keep_records)
+        batches = self._read_new(X, problems, batch_size, keep_records=keep_records)
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
         strange = Problems(keep=1)
 
@@ -287,6 +306,83 @@ class Predictor(Estimator):
         corpus, usable = self._encoded(documents)
         placed = self._assign(corpus, usable, usable_threads(self.threads))
         return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
+
+    def review(self, X: Any, count: int = 50, seed: int | None = None) -> list[dict[str, Any]]:
+        """Choose documents for a person to look at, those whose labels should teach most.
+
+        Documents that are labelled already, in the model or in the documents themselves, are left out.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts or list of str
+            The documents to choose from.
+        count : int
+            How many.
+        seed : int, optional
+            Another seed may give other documents; `random_state` by default.
+
+        Returns
+        -------
+        list of dict
+            For each document its fields (long texts cut), `suggestion1` to `suggestion3` with `confidence1` to
+            `confidence3`, `why` (words and metadata values that speak for the first) and an empty `answer`. Filled in,
+            :meth:`himecat.HiMeCat.correct` takes it; an answer is a path, a name, `1`, `2` or `3` for a
+            suggestion, `skip`, or empty.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> documents = ["red fox den", "old car wheel", "red fox", "red car"]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents, ["animals", "things", None, None])
+        >>> rows = model.review(documents, count=1)
+        >>> rows[0]["text"], len(rows[0]["suggestion1"]), rows[0]["answer"]
+        ('red car', 1, '')
+        """
+        from himecat.evaluation.review import documents_to_ask, review_rows
+
+        self._check_fitted()
+        check_number("count", count, 1, 1e6, above=False, whole=True)
+        if isinstance(X, Corpus):
+            raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
+        # Documents are read twice, the second time for the texts of those that were chosen.
+        source = X if isinstance(X, str | os.PathLike) or hasattr(X, "columns") else list(X)
+        raw = RawLabels()
+        corpus, usable = self._encoded_with(source, [raw])
+        labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
+        if self._learned_from is not None:
+            kept = self._kept()
+            labelled |= {kept.corpus.ids[row] for row in kept.supervision.rows.tolist()}
+        out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
+        if out.all():
+            raise DataError("Every document is labelled already: there is none to review.")
+        probabilities = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
+        chosen = documents_to_ask(
+            probabilities,
+            corpus,
+            self.classifier_,
+            np.flatnonzero(out),
+            count,
+            int(self.random_state) if seed is None else seed,
+        )
+        return review_rows(
+            source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
+        )
+
+    def _kept(self) -> LearnedFrom:
+        """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
+        self._check_fitted()
+        if self._learned_from is None:
+            raise UsageError(
+                "The model does not keep the documents that it was fitted on: fit it again (himecat fit, without "
+                "--no-corpus), with the answers as labels of the documents."
+            )
+        corpus, supervision = self._learned_from.read()
+        return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
+
+    def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
+        """The most probable leaf of every document."""
+        found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
+        return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

@@ -66,6 +66,11 @@ class DefaultClassifier:
         return tuple(view for view in self.views.views if view.name not in BUILT_IN)
 
     @property
+    def learned_views(self) -> dict[str, View]:
+        """The views of words and topics, which took the longest to learn."""
+        return {view.name: view for view in self.views.views if view.name in ("words", "topics")}
+
+    @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts."""
         found: FloatArray = self.views["words"].weights
@@ -149,6 +154,7 @@ def fit_default(
     threads: int = 1,
     progress: Progress,
     space: JointSpace | None = None,
+    known: Mapping[str, View] | None = None,
 ) -> Fitted:
     """Fit the default method.
 
@@ -160,6 +166,8 @@ def fit_default(
         Metadata types to leave out.
     space : JointSpace, optional
         A space learned elsewhere, whose word vectors are used.
+    known : mapping of str to View, optional
+        Views by name that an earlier fit has learned from the same documents: labels do not change them.
     """
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
@@ -186,7 +194,11 @@ def fit_default(
     chosen = [words, *topics, *views, MetadataView(kinds, method.learn_trust)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
-            chosen, corpus, seed=random_stream(seed, _VIEWS), run=lambda jobs: run_parallel(jobs, threads)
+            chosen,
+            corpus,
+            seed=random_stream(seed, _VIEWS),
+            run=lambda jobs: run_parallel(jobs, threads),
+            known=known,
         )
         release_memory()
         weights = learned["metadata"].weights

@@ -31,6 +31,11 @@ class Classifier(Protocol):
         ...
 
     @property
+    def learned_views(self) -> Mapping[str, View]:
+        """Views by name that a fit with other labels would learn once more just so."""
+        ...
+
+    @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts; None where all count the same."""
         ...

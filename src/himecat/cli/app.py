@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from himecat import __version__
 from himecat.cli.compare import ablate, compare, sweep
+from himecat.cli.correct import correct, review
 from himecat.cli.evaluate import evaluate
 from himecat.cli.examine import check, demo, explain, synthesize
 from himecat.cli.learn import fit
@@ -120,5 +121,8 @@ def _program(
 
 
 # In the order in which a person needs them.
-for command in (demo, check, fit, predict, explain, synthesize, evaluate, score, compare, ablate, sweep):
+for command in (
+    *(demo, check, fit, predict, review, correct, explain, synthesize),
+    *(evaluate, score, compare, ablate, sweep),
+):
     app.command(cls=_Command)(command)

@@ -17,7 +17,7 @@ from himecat.estimator import HiMeCat
 from himecat.evaluation.metrics import Scores, score
 from himecat.evaluation.report import ReportDocument, write_report
 from himecat.input.problems import Problems
-from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE, replaced_folder, write_atomic
+from himecat.runtime.files import MODEL_FILES, replaced_folder, write_atomic
 from himecat.runtime.progress import Progress
 from himecat.sample import (
     METADATA,
@@ -117,7 +117,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
     for found in sorted(target.iterdir()):
         inside = sorted(one.name for one in found.iterdir()) if found.is_dir() else []
         strange = found.name not in _RESULTS and found.name not in corpus
-        if strange or (inside and (found.name != "model" or not {*inside} <= {MODEL_FILE, WEIGHTS_FILE})):
+        if strange or (inside and (found.name != "model" or not {*inside} <= {*MODEL_FILES})):
             name = found.name if strange else f"{found.name}/{inside[0]}"
             raise OutputError(
                 f"{target} holds {name}, which himecat demo did not write, and is left alone: choose another folder."

@@ -34,6 +34,14 @@ def fit(
     min_confidence: o.MinConfidence = None,
     output: Annotated[Path, o.option(o.OUTPUT, "Model folder to write.", "--output", "-o", metavar="MODEL")],
     overwrite: o.Overwrite = False,
+    no_corpus: Annotated[
+        bool,
+        o.option(
+            o.OUTPUT,
+            "Do not keep the documents (as ids of words) with the model: `correct` then cannot fit it again.",
+            "--no-corpus",
+        ),
+    ] = False,
     quiet: o.Quiet = False,
 ) -> None:
     """Learn a model from documents of which a few carry labels.
@@ -65,7 +73,7 @@ def fit(
         **arguments,
     )
     model.fit(documents, progress=progress)
-    model.save(output, overwrite=overwrite)
+    model.save(output, corpus=not no_corpus, overwrite=overwrite)
     progress.say(
         f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
         f"the model is in {output}. Next:\n"

@@ -9,14 +9,13 @@ from pathlib import Path
 
 from himecat.cli.options import STDOUT
 from himecat.errors import UsageError
-from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE
+from himecat.runtime.files import MODEL_FILES
 
 # A folder of documents may hold anything; of an encoder or a dataset all files are found long before.
 _MOST_FILES = 10_000
 _STANDARD_OUTPUT = 1
 # What a folder of results gets.
 _FIGURES = (".png", ".svg")
-_MODEL = (MODEL_FILE, WEIGHTS_FILE)
 _Identity = tuple[int, int]
 
 
@@ -55,7 +54,7 @@ def check_places(outputs: Mapping[str, Path], inputs: Iterable[str | Path]) -> N
     for output in outputs.values():
         written = [output]
         if output.is_dir():
-            written = [one for one in output.iterdir() if one.suffix in _FIGURES or one.name in _MODEL]
+            written = [one for one in output.iterdir() if one.suffix in _FIGURES or one.name in MODEL_FILES]
         if str(output) != STDOUT and any(_identity(one) in files for one in written):
             raise UsageError(f"{output} is read by this command: name another file for the result.")
 

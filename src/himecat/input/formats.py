@@ -137,6 +137,8 @@ def _listed_records(
             yield Record(place, {"text": str(item)}, plain=True, unchecked=True)
         elif isinstance(item, Mapping):
             yield _unchecked(Record(place, present_fields(item)), problems)
+        elif isinstance(item, Record):
+            yield item
         elif isinstance(item, os.PathLike):
             yield from _file_records(item, problems, wanted)
         else:

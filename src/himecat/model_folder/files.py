@@ -1,4 +1,4 @@
-"""The two files of a model folder, JSON and safetensors; whatever is wrong with them is said in one sentence."""
+"""The files of a model folder, JSON and safetensors; whatever is wrong with them is said in one sentence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ import numpy as np
 
 from himecat import __version__
 from himecat.errors import ModelFolderError
-from himecat.runtime.files import MODEL_FILE, MODEL_FORMAT, WEIGHTS_FILE, atomic_folder
+from himecat.runtime.files import CORPUS_FILE, MODEL_FILE, MODEL_FORMAT, WEIGHTS_FILE, atomic_folder
 from himecat.runtime.leftovers import recover
 
 VERSION = 5
 HEADER_KEYS = ("format", "version", "himecat", "weights", "digest")
+CORPUS_KEY = "corpus"
+"""Describes the file with the corpus, in the header of folders that keep it; older readers of format 5 pass over it."""
 DIGEST_SINCE = 5
 """The first format whose `model.json` carries a digest of itself, and so of the weights, whose digest it holds."""
 
@@ -38,7 +40,12 @@ _RESERVED_NAME = "__metadata__"
 
 
 def write_model(
-    folder: str | os.PathLike[str], document: Mapping[str, Any], arrays: Arrays, *, overwrite: bool = False
+    folder: str | os.PathLike[str],
+    document: Mapping[str, Any],
+    arrays: Arrays,
+    *,
+    corpus: Arrays | None = None,
+    overwrite: bool = False,
 ) -> None:
     """Write a model folder; it appears when it is complete.
 
@@ -48,9 +55,11 @@ def write_model(
         The folder that will appear.
     document : mapping
         What JSON can hold, by key; tuples come back as lists. The keys of the header (`format`, `version`,
-        `himecat`, `weights`, `digest`) are taken.
+        `himecat`, `weights`, `corpus`, `digest`) are taken.
     arrays : mapping of str to array
         Numbers or truth values, in any memory layout and byte order.
+    corpus : mapping of str to array, optional
+        Arrays of a file of their own, which `read_model` does not read.
     overwrite : bool
         Replace an older model, once the new one is complete.
 
@@ -67,16 +76,23 @@ def write_model(
     ...     sorted(os.listdir(f"{place}/model"))
     ['model.json', 'weights.safetensors']
     """
-    taken = [key for key in HEADER_KEYS if key in document]
+    taken = [key for key in (*HEADER_KEYS, CORPUS_KEY) if key in document]
     if taken:
         raise ValueError(f"the key {taken[0]!r} belongs to the header of {MODEL_FILE}")
     with atomic_folder(folder, overwrite=overwrite) as unfinished:
-        packed = _packed(arrays)
-        (unfinished / WEIGHTS_FILE).write_bytes(packed)
-        weights = {"file": WEIGHTS_FILE, "bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
+        weights = _written(unfinished / WEIGHTS_FILE, arrays)
         values = (MODEL_FORMAT, VERSION, __version__, weights, _NO_DIGEST.decode())
-        header = dict(zip(HEADER_KEYS, values, strict=True))
+        header: dict[str, Any] = dict(zip(HEADER_KEYS, values, strict=True))
+        if corpus is not None:
+            header[CORPUS_KEY] = _written(unfinished / CORPUS_FILE, corpus)
         (unfinished / MODEL_FILE).write_bytes(_signed(_rendered(header | dict(document))))
+
+
+def _written(file: Path, arrays: Arrays) -> dict[str, Any]:
+    """Write arrays to a file; how the header describes it."""
+    packed = _packed(arrays)
+    file.write_bytes(packed)
+    return {"file": file.name, "bytes": len(packed), "sha256": hashlib.sha256(packed).hexdigest()}
 
 
 def _packed(arrays: Arrays) -> bytes:
@@ -189,7 +205,17 @@ def _read(
     _check_header(document, folder)
     if found is None and ("digest" in document or document["version"] >= DIGEST_SINCE):
         raise damaged(path, MODEL_FILE, "its digest is missing")
-    return document, _arrays(path, document["weights"])
+    return document, read_arrays(path, document["weights"])
+
+
+def digest_of(folder: str | os.PathLike[str]) -> bytes:
+    """What tells a model from any other: the digest in its `model.json`, or that of the file; empty for no model."""
+    try:
+        raw = (Path(folder) / MODEL_FILE).read_bytes()
+    except (OSError, ValueError):
+        return b""
+    found = _DIGEST.search(raw)
+    return hashlib.sha256(raw).digest() if found is None else found[1]
 
 
 class _NotOurs(ValueError):
@@ -265,32 +291,35 @@ def _check_header(document: object, folder: str | os.PathLike[str]) -> None:
             "pip install -U himecat."
         )
     require_keys(document, HEADER_KEYS[:-1], folder)
-    weights = document["weights"]
-    sound = (
-        isinstance(weights, dict)
-        and weights.get("file") == WEIGHTS_FILE
-        and type(weights.get("bytes")) is int
-        and isinstance(weights.get("sha256"), str)
-    )
-    if not sound:
-        raise damaged(folder, MODEL_FILE, "'weights' does not describe a file")
+    for key, name in (("weights", WEIGHTS_FILE), (CORPUS_KEY, CORPUS_FILE)):
+        described = document.get(key)
+        sound = (
+            isinstance(described, dict)
+            and described.get("file") == name
+            and type(described.get("bytes")) is int
+            and isinstance(described.get("sha256"), str)
+        )
+        if key in document and not sound:
+            raise damaged(folder, MODEL_FILE, f"{key!r} does not describe a file")
 
 
-def _arrays(path: Path, weights: dict[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+def read_arrays(path: Path, described: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of a file of a model folder, once it is certain that they are those that its header describes."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    name = described["file"]
     raw = _bytes(
-        path / WEIGHTS_FILE,
-        f"{path}/ is not complete: there is no {WEIGHTS_FILE} in it; copy the whole folder again.",
-        weights["bytes"],
+        path / name,
+        f"{path}/ is not complete: there is no {name} in it; copy the whole folder again.",
+        described["bytes"],
     )
-    if hashlib.sha256(raw).hexdigest() != weights["sha256"]:
-        raise damaged(path, WEIGHTS_FILE, _CHANGED)
+    if hashlib.sha256(raw).hexdigest() != described["sha256"]:
+        raise damaged(path, name, _CHANGED)
     try:
         arrays = load(raw)
     except (SafetensorError, KeyError, ValueError):
-        raise damaged(path, WEIGHTS_FILE, "its contents are no arrays") from None
+        raise damaged(path, name, "its contents are no arrays") from None
     # Older releases of safetensors give views into the bytes, which cannot be changed.
     return {name: np.require(array, requirements="W") for name, array in arrays.items()}
 

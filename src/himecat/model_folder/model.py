@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.methods import METHODS, Method
-from himecat.model_folder.files import damaged, read_model, require_keys, write_model
+from himecat.model_folder.files import CORPUS_KEY, damaged, read_model, require_keys, write_model
+from himecat.model_folder.kept import KeptCorpus, LearnedFrom, kept_in, packed
 from himecat.model_folder.legacy import upgrade
 from himecat.runtime.files import MODEL_FILE, WEIGHTS_FILE
 from himecat.views.base import BUILT_IN
@@ -40,12 +41,15 @@ class SavedModel:
         What the fit gave; loaded, its space has no documents.
     problems : Problems
         Notes about the folder that it was loaded from.
+    learned_from : LearnedFrom or KeptCorpus, optional
+        The documents and labels; loaded, only where they are.
     """
 
     arguments: Mapping[str, Any]
     method: Method
     fitted: Fitted
     problems: Problems = field(default_factory=Problems)
+    learned_from: LearnedFrom | KeptCorpus | None = None
 
 
 def save(model: SavedModel, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -67,7 +71,10 @@ def save(model: SavedModel, folder: str | os.PathLike[str], *, overwrite: bool =
         **in_space,
     }
     arrays |= {f"{_CLASSIFIER}{key}": value for key, value in own.items()}
-    write_model(folder, document, arrays, overwrite=overwrite)
+    corpus = None
+    if model.learned_from is not None:
+        corpus = packed(model.learned_from.read(), list(space.values))
+    write_model(folder, document, arrays, corpus=corpus, overwrite=overwrite)
 
 
 def _plain(value: Any) -> Any:
@@ -100,7 +107,12 @@ def load(folder: str | os.PathLike[str], arguments: Collection[str]) -> SavedMod
     try:
         document, arrays = upgrade(document, arrays, folder)
         require_keys(document, _KEYS, folder)
-        return _rebuild(document, arrays, arguments, problems)
+        model = _rebuild(document, arrays, arguments, problems)
+        if CORPUS_KEY not in document:
+            return model
+        space = model.fitted.space
+        kept = kept_in(folder, document[CORPUS_KEY], space.vocabulary, space.values, len(space.taxonomy))
+        return replace(model, learned_from=kept)
     except _MissingPart as error:
         shown = os.path.join(os.fspath(folder), "")
         raise ModelFolderError(f"{shown} cannot be used: {error}") from None

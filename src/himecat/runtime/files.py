@@ -21,7 +21,13 @@ MODEL_FILE = "model.json"
 """The file that tells a model folder from any other folder."""
 
 WEIGHTS_FILE = "weights.safetensors"
-"""The other file of a model folder."""
+"""The arrays of a model."""
+
+CORPUS_FILE = "corpus.safetensors"
+"""What a model was fitted on; some model folders do without it."""
+
+MODEL_FILES = (MODEL_FILE, WEIGHTS_FILE, CORPUS_FILE)
+"""All files that a model folder may hold."""
 
 MODEL_FORMAT = "himecat-model"
 """What stands first in our `model.json`, as its `format`: other programs have files of that name, too."""
@@ -215,13 +221,13 @@ def _check_replaceable(target: Path, shown: str) -> None:
         why = f"it is not a himecat model (it holds no {MODEL_FILE})"
     elif not is_our_model(target / MODEL_FILE):
         why = f"it is not a himecat model (its {MODEL_FILE} is of another kind)"
-    elif others := sorted(found.keys() - {MODEL_FILE, WEIGHTS_FILE}):
+    elif others := sorted(found.keys() - {*MODEL_FILES}):
         raise OutputError(
             f"{shown} is not overwritten, because it holds {others[0]} beside the model: take it out, or "
             "choose another name."
         )
-    elif not all(found.values()):
-        why = f"its {WEIGHTS_FILE} is not a file"
+    elif no_files := sorted(name for name, is_file in found.items() if not is_file):
+        why = f"its {no_files[0]} is not a file"
     else:
         return
     raise OutputError(f"{shown} is not overwritten, because {why}: choose another name.")

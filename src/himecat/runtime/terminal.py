@@ -106,6 +106,17 @@ def harmless_cell(value: Any) -> Any:
     return value if _NUMBER.fullmatch(value) else f"'{value}"
 
 
+def original_cell(value: str) -> str:
+    """What `harmless_cell` was given.
+
+    Examples
+    --------
+    >>> original_cell("'=a"), original_cell("'tis")
+    ('=a', "'tis")
+    """
+    return value[1:] if value[:1] == "'" and harmless_cell(value[1:]) == value else value
+
+
 def text(shown: str, style: str = "") -> Text:
     """A text for Rich, with nothing in it that steers a terminal.
 

@@ -148,7 +148,12 @@ class Views:
 
 
 def learn_views(
-    views: Sequence[View], corpus: Corpus, *, seed: int = 0, run: Run = run_serial
+    views: Sequence[View],
+    corpus: Corpus,
+    *,
+    seed: int = 0,
+    run: Run = run_serial,
+    known: Mapping[str, View] | None = None,
 ) -> tuple[Views, DocumentVectors]:
     """Learn views of a corpus, without its labels, and see its documents.
 
@@ -156,6 +161,8 @@ def learn_views(
     ----------
     run : callable
         Runs jobs that do not depend on each other, and returns their results in order.
+    known : mapping of str to View, optional
+        Views by name that were learned from this very corpus before.
 
     Examples
     --------
@@ -178,7 +185,14 @@ def learn_views(
     batch = Batch(corpus)
     # Needed by several views, which learn at the same time.
     counts, _, _ = batch.counts, batch.frequencies, batch.idf
-    jobs: list[Any] = [partial(view.learn, batch, seed=seed, run=run) for view in views if not view.smooths]
+    known = known or {}
+    jobs: list[Any] = [
+        partial(known.get, view.name)
+        if view.name in known
+        else partial(view.learn, batch, seed=seed, run=run)
+        for view in views
+        if not view.smooths
+    ]
     learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
     del learned[1]
     centres, weights, parts = {}, {}, []

@@ -1,0 +1,320 @@
+"""Answers of people: which category a document belongs to, read from whatever they were written in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from himecat.errors import DataError
+from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
+from himecat.input.formats import Record, iter_records
+from himecat.input.problems import Problems
+from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.workbook import workbook_records
+from himecat.runtime.terminal import original_cell, printable
+
+N_SUGGESTIONS = 3
+"""Suggestions that a document to review comes with."""
+
+CUT = " [...]"
+"""Ends a text that was cut to `LONGEST_TEXT` characters."""
+
+LONGEST_TEXT = 2_000
+
+_SKIP = "skip"
+_NUMBERS = tuple(str(number) for number in range(1, N_SUGGESTIONS + 1))
+
+
+class ReviewColumns(NamedTuple):
+    """The names of the columns that a review has beside the fields of the documents.
+
+    Examples
+    --------
+    >>> ReviewColumns.beside(Fields(metadata=("answer",))).answer
+    'answer_'
+    """
+
+    suggestions: tuple[str, ...]
+    confidences: tuple[str, ...]
+    why: str
+    answer: str
+
+    @classmethod
+    def beside(cls, fields: Fields) -> ReviewColumns:
+        """The names, none of which is that of a field."""
+        taken = {*fields.text, *fields.metadata, fields.id}
+
+        def free(name: str) -> str:
+            while name in taken:
+                name += "_"
+            return name
+
+        suggestions, confidences = (
+            tuple(free(f"{name}{number}") for number in _NUMBERS) for name in ("suggestion", "confidence")
+        )
+        return cls(suggestions, confidences, free("why"), free("answer"))
+
+
+class Answer(NamedTuple):
+    """An answer: where it was read, the document it is about, and the node that it names."""
+
+    place: str
+    id: str
+    node: int
+    record: Record
+
+
+@dataclass
+class Answers:
+    """The answers of a file.
+
+    Attributes
+    ----------
+    given : dict of str to Answer
+        By the id of the document.
+    skipped : int
+        Documents for which the answer is to skip them.
+    """
+
+    given: dict[str, Answer] = field(default_factory=dict)
+    skipped: int = 0
+
+
+def read_answers(
+    source: Any, taxonomy: Taxonomy, fields: Fields, known: Mapping[str, int], problems: Problems
+) -> Answers:
+    """Read answers; all that cannot be used goes to `problems`.
+
+    Parameters
+    ----------
+    source : path, table, list of mappings, or mapping
+        A review that somebody has filled in, or any documents with ids and labels; an export of Label Studio
+        (JSON) with one category per task; or a mapping from ids to labels.
+    fields : Fields
+        Which field plays which part.
+    known : mapping of str to int
+        The ids of the documents that the model knows.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("waste", "bins"), ("streets",)])
+    >>> rows = [{"id": "a", "suggestion1": "streets", "answer": "1"}, {"id": "b", "answer": "skip"}, {"id": "c"}]
+    >>> found = read_answers(rows, tree, Fields(), {"a": 0, "b": 1}, Problems())
+    >>> {one.id: tree.title(one.node) for one in found.given.values()}, found.skipped
+    ({'a': 'streets'}, 1)
+    >>> problems = Problems()
+    >>> _ = read_answers({"a": "bin"}, tree, Fields(), {"a": 0}, problems)
+    >>> print(*problems)
+    the answer for 'a': unknown label 'bin'; did you mean 'bins'?
+    """
+    columns = ReviewColumns.beside(fields)
+    found = Answers()
+    # A workbook shows characters that steer a terminal spelled out.
+    spelled: dict[str, str] | None = None
+    n_records = 0
+    for record in _records(source, fields, columns, problems):
+        n_records += 1
+        if record.fields is None:
+            continue
+        # In a review that is half filled in, what is not answered is not labelled either.
+        value = record.fields.get(columns.answer if columns.answer in record.fields else fields.labels)
+        if is_missing(value):
+            continue
+        name = _id(record.fields.get(fields.id))
+        if name is None:
+            problems.error(
+                record.place, f"the answer belongs to no document: there is no id in the field {fields.id!r}."
+            )
+            continue
+        if name not in known:
+            if spelled is None:
+                spelled = {printable(one): one for one in known if printable(one) != one}
+            original = original_cell(name) if record.delimited else name
+            name = original if original in known else spelled.get(name, original)
+        try:
+            node = _node(value, record, taxonomy, columns)
+        except DataError as error:
+            problems.error(record.place, str(error))
+            continue
+        if node is None:
+            found.skipped += 1
+            continue
+        before = found.given.get(name)
+        if before is not None and before.node != node:
+            problems.error(
+                record.place,
+                f"the document {name!r} is {taxonomy.title(node)} here and {taxonomy.title(before.node)} at "
+                f"{before.place}: leave one of the answers.",
+            )
+        elif before is None:
+            found.given[name] = Answer(record.place, name, node, record)
+    if not n_records and not isinstance(source, Mapping):
+        problems.error("", "There is no answer to work with.")
+    return found
+
+
+def _records(source: Any, fields: Fields, columns: ReviewColumns, problems: Problems) -> Iterator[Record]:
+    if isinstance(source, Mapping):
+        for name, label in source.items():
+            yield Record(f"the answer for {str(name)!r}", {fields.id: name, columns.answer: label})
+        return
+    if isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(".xlsx"):
+        yield from workbook_records(source)
+        return
+    for record in iter_records(source, problems):
+        task = record.fields
+        if task is not None and isinstance(task.get("data"), Mapping) and "annotations" in task:
+            yield _of_task(record, task, fields, columns, problems)
+        else:
+            yield record
+
+
+def _of_task(
+    record: Record, task: Mapping[str, Any], fields: Fields, columns: ReviewColumns, problems: Problems
+) -> Record:
+    """A task of Label Studio: its data are the fields of the document, its annotations the answer."""
+    data = {name: value for name, value in task["data"].items() if value is not None}
+    data.pop(fields.labels, None)
+    try:
+        paths = _annotated(task["annotations"])
+    except (AttributeError, KeyError, TypeError):
+        problems.error(record.place, "its annotations are not those of a Label Studio export (JSON).")
+        return Record(record.place, None)
+    # A path to which another one adds levels says nothing of its own.
+    ends = [one for one in paths if not any(one != other and one == other[: len(one)] for other in paths)]
+    if len(ends) > 1:
+        shown = " and ".join("/".join(path) for path in ends[:3])
+        problems.error(record.place, f"the task has several categories, {shown}: leave one of them.")
+        return Record(record.place, None)
+    return Record(record.place, {**data, **({columns.answer: list(ends[0])} if ends else {})})
+
+
+def _annotated(annotations: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The distinct paths that people have chosen in a task."""
+    found: dict[tuple[str, ...], None] = {}
+    for annotation in annotations:
+        for result in () if annotation.get("was_cancelled") else annotation["result"]:
+            value = result["value"]
+            for path in value.get("taxonomy", ()):
+                found[tuple(map(str, path))] = None
+            for choice in value.get("choices", ()):
+                found[(str(choice),)] = None
+    return list(found)
+
+
+def _id(value: object) -> str | None:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _node(value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColumns) -> int | None:
+    """The node that an answer names; None for a document to skip."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+        value = str(int(value))
+    if not isinstance(value, str):
+        return taxonomy.find(value)  # type: ignore[arg-type]
+    written = value.strip()
+    short = written.lower() if written.lower() == _SKIP else written
+    if short != _SKIP and short not in _NUMBERS:
+        return _found(taxonomy, written, record)
+    if taxonomy.nodes_by_name.get(written):
+        if columns.answer not in (record.fields or {}):
+            return taxonomy.find(written)
+        raise DataError(
+            f"the answer {written!r} is also the name of a category: write the whole path, beginning with "
+            f"{taxonomy.names[0]}/."
+        )
+    if short == _SKIP:
+        return None
+    suggestion = (record.fields or {}).get(columns.suggestions[int(short) - 1])
+    if is_missing(suggestion):
+        raise DataError(f"the answer is {short}, and there is no suggestion {short} in the row.")
+    if isinstance(suggestion, str):
+        return _found(taxonomy, suggestion.strip(), record)
+    return taxonomy.find(suggestion)  # type: ignore[arg-type]
+
+
+def _found(taxonomy: Taxonomy, written: str, record: Record) -> int:
+    try:
+        return taxonomy.find(written)
+    except DataError:
+        original = original_cell(written)
+        if not record.delimited or original == written:
+            raise
+        return taxonomy.find(original)
+
+
+def label_for(taxonomy: Taxonomy, node: int) -> str:
+    """A way to write a node as one string that is read as that node again, where there is one.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("repairs",), ("homes", "repairs")])
+    >>> [label_for(tree, node) for node in range(1, 4)]
+    ['ROOT/repairs', 'homes', 'homes/repairs']
+    """
+    title = taxonomy.title(node)
+    for written in (title, f"{taxonomy.names[0]}/{title}"):
+        try:
+            if taxonomy.find(written) == node:
+                return written
+        except DataError:
+            continue
+    return title
+
+
+def new_documents(answers: Sequence[Answer], fields: Fields, problems: Problems) -> list[Record]:
+    """The documents of answers whose rows carry them; those that do not are errors.
+
+    Examples
+    --------
+    >>> row = Record("answers.csv line 2", {"id": "a", "text": "a hen", "tags": "farm|red"}, delimited=True)
+    >>> new_documents([Answer(row.place, "a", 1, row)], Fields(metadata=("tags",)), Problems())[0].fields
+    {'id': 'a', 'text': 'a hen', 'tags': ['farm', 'red']}
+    """
+    found = []
+    for answer in answers:
+        given = answer.record.fields or {}
+        document: dict[str, object] = {fields.id: answer.id}
+        for name in (*fields.text, *fields.metadata):
+            value = given.get(name)
+            if isinstance(value, str) and answer.record.delimited:
+                value = original_cell(value)
+                if name in fields.metadata:
+                    value = value.split(VALUE_SEPARATOR)
+            if value is not None:
+                document[name] = value
+        texts = [document.get(name) for name in fields.text]
+        unknown = f"the model does not know the document {answer.id!r}"
+        if not any(isinstance(text, str) and text.strip() for text in texts):
+            problems.error(
+                answer.place, f"{unknown}, and the row has no text: name a file that has it (--add DOCS)."
+            )
+        elif any(isinstance(text, str) and is_cut(text) for text in texts):
+            problems.error(
+                answer.place, f"{unknown}, and its text is cut short here: name its file (--add DOCS)."
+            )
+        else:
+            found.append(Record(answer.place, document))
+    return found
+
+
+def cut(text: str) -> str:
+    """A text as a review shows it.
+
+    Examples
+    --------
+    >>> len(cut("x" * 5_000)), is_cut(cut("x" * 5_000)), is_cut(cut("x"))
+    (2000, True, False)
+    """
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - len(CUT)] + CUT
+
+
+def is_cut(text: str) -> bool:
+    """Whether a text is what `cut` left of a longer one; spelled out, it may have become longer again."""
+    return len(text) >= LONGEST_TEXT and text.endswith(CUT)
