@@ -149,6 +149,12 @@ Quiet = Annotated[bool, option(OUTPUT, "Show results and errors only.", "--quiet
 Json = Annotated[
     Path | None, option(OUTPUT, "Write the result as JSON; - for standard output.", "--json", metavar="FILE")
 ]
+Page = Annotated[
+    Path | None,
+    option(
+        OUTPUT, "Write a page to look at: tree, counts, confidences, documents.", "--report", metavar="FILE"
+    ),
+]
 Overwrite = Annotated[bool, option(OUTPUT, "Replace what is there.", "--overwrite")]
 Draws = Annotated[
     int,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 from himecat.cli.places import check_places
+from himecat.cli.report import Placed, check_rereadable, write_page
 from himecat.errors import DataError
 from himecat.runtime.terminal import plain_json
 
@@ -43,6 +44,7 @@ def predict(
             metavar="FILE",
         ),
     ],
+    report: o.Page = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Place documents on the paths of the tree, one JSON line each, in order.
@@ -60,10 +62,13 @@ def predict(
     from himecat.runtime.files import atomic_file
     from himecat.runtime.progress import Progress
 
+    if report is not None:
+        check_rereadable(documents)
     progress = Progress(quiet=quiet)
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.
-    check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
+    outputs = {"--output": output} if report is None else {"--output": output, "--report": report}
+    check_places(outputs, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
     if text is not None:
         changes["text"] = names(text)
@@ -74,11 +79,14 @@ def predict(
     fitted.set_params(**changes)
     problems = Problems()
     ends: dict[int, tuple[str, str, int]] = {}
+    gathered = Placed()
     count = skipped = unknown = 0
     to_stdout = str(output) == o.STDOUT
     with nullcontext(sys.stdout) if to_stdout else atomic_file(output, what="The predictions") as stream:
         for origins, corpus, placed in fitted.iter_assignments(documents, problems):
             stream.writelines(prediction_lines((origin.id for origin in origins), placed, ends))
+            if report is not None:
+                gathered.add([origin.id for origin in origins], placed)
             usable = np.array([origin.usable for origin in origins])
             count += int(usable.sum())
             skipped += int((~usable).sum())
@@ -94,6 +102,8 @@ def predict(
             f"note: the model knows no word of {counted(unknown)}: what places them is their metadata, or how "
             "frequent the categories are."
         )
+    if report is not None:
+        write_page(report, fitted, documents, gathered, fitted=False, progress=progress)
     where = "" if to_stdout else f"; the paths are in {output}"
     left_out = f", skipped {skipped:,}" if skipped else ""
     progress.say(f"Placed {counted(count)}{left_out}{where}.")

@@ -153,6 +153,7 @@ class TopDownClassifier:
     name: ClassVar[str] = "top-down"
     word_weights: ClassVar[None] = None
     own_views: ClassVar[tuple[View, ...]] = ()
+    quality: ClassVar[None] = None
 
     space: JointSpace
     walk: TopDownWalk
