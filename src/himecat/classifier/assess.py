@@ -33,8 +33,9 @@ _WIDTH = 1.645
 # chosen by a person, leaf by leaf, and the classifiers that they test had fewer labels. This and the next three were
 # chosen on `packages` and `reviews`; benchmarks/quality.py shows that they hold elsewhere.
 _MOST_STRENGTH = 300.0
-# As many held-out documents would tell as much about one leaf as the calibration of all leaves does.
-_LEAF_STRENGTH = 7.0
+# As many held-out documents would tell as much about one leaf as the calibration of all leaves does; a leaf with hardly
+# any label of its own is known less well.
+_LEAF_STRENGTH, _WITHOUT_LABELS = 7, 2
 # Documents of the overall precision that are added to those of a leaf.
 _SHRINKAGE = 5.0
 # How much the confusions of held-out documents count beside those that probabilities of the pile expect.
@@ -172,7 +173,8 @@ def _leaves(
         estimate: tuple[float | None, float | None, float | None] = (None, None, None)
         if (count := placed[position]) > 0:
             mean = (sums[position] + _SHRINKAGE * overall) / (count + _SHRINKAGE)
-            mean, low, high = _interval(mean, mean * (1 - mean) * (1 / _LEAF_STRENGTH + 1 / count))
+            strength = min(_LEAF_STRENGTH, _WITHOUT_LABELS + int(labelled[position]))
+            mean, low, high = _interval(mean, mean * (1 - mean) * (1 / strength + 1 / count))
             # Of so few documents only whole ones can be right.
             estimate = mean, round(np.floor(low * count) / count, 4), round(np.ceil(high * count) / count, 4)
         found.append(LeafQuality(taxonomy.path(leaf), int(labelled[position]), count, *estimate))

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, method_arguments, names, write_json
-from himecat.cli.report import check_rereadable, place_all, write_page
+from himecat.cli.report import check_report, place_all, write_page
 
 
 def fit(
@@ -49,8 +49,7 @@ def fit(
     from himecat.runtime.files import check_target
 
     check_target(output, overwrite, "The model")
-    if report is not None:
-        check_rereadable(documents)
+    check_report(report, documents)
     from himecat.estimator import HiMeCat
     from himecat.runtime.progress import Progress
 

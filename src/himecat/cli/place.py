@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 from himecat.cli.places import check_places
-from himecat.cli.report import Placed, check_rereadable, write_page
+from himecat.cli.report import Placed, check_report, write_page
 from himecat.errors import DataError
 from himecat.runtime.terminal import plain_json
 
@@ -62,8 +62,7 @@ def predict(
     from himecat.runtime.files import atomic_file
     from himecat.runtime.progress import Progress
 
-    if report is not None:
-        check_rereadable(documents)
+    check_report(report, documents)
     progress = Progress(quiet=quiet)
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.

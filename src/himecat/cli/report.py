@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from himecat.errors import UsageError
+from himecat.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from himecat.classifier.assignments import Assignments
@@ -50,8 +50,12 @@ class Placed:
         return found
 
 
-def check_rereadable(documents: Path) -> None:
-    """Refuse a file that can be read only once, such as a pipe, before any work is done."""
+def check_report(report: Path | None, documents: Path) -> None:
+    """Refuse what would fail in the end, before any work is done: a place that is none, documents read only once."""
+    if report is None:
+        return
+    if report.is_dir() or not report.absolute().parent.is_dir():
+        raise OutputError(f"{report} cannot be written: name a file in a folder that exists.")
     if documents.exists() and not documents.is_file() and not documents.is_dir():
         raise UsageError(f"--report reads the documents more than once, and {documents} is no file.")
 

@@ -106,11 +106,11 @@ def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) 
     >>> open_dataset("no/such/folder")
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no/such/folder: there is no such folder.
+    himecat.errors.DataError: no/such/folder: there is no such file or folder.
     """
     path = Path(folder)
     if not path.is_dir():
-        kind = "this is a file, not a folder" if path.exists() else "there is no such folder"
+        kind = "this is a file, not a folder" if path.exists() else "there is no such file or folder"
         raise DataError(f"{path}: {kind}.")
     documents = _documents_file(path)
     if not (path / TREE_FILE).is_file():

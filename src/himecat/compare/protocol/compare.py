@@ -214,7 +214,7 @@ def ablate(
     >>> ablate(Conditions(Path("no-such-folder")))
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no-such-folder: there is no such folder.
+    himecat.errors.DataError: no-such-folder: there is no such file or folder.
     """
     rows = ablation_rows(conditions.source.open().metadata, method)
     runs = run_systems(conditions, rows, progress=progress)
@@ -274,7 +274,7 @@ def on_each(
     >>> on_each([Conditions(Path("no-such-folder"))], compare)
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no-such-folder: there is no such folder.
+    himecat.errors.DataError: no-such-folder: there is no such file or folder.
     """
     shown = progress or silent()
     named: dict[str, Conditions] = {}
