@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from himecat.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +102,7 @@ def write_page(
             )
     shown = placed.documents(labels)
     stands = PlacedDocuments(taxonomy, shown)
-    wanted = set(np.concatenate(documents_to_read(stands, EXAMPLES)).tolist())
+    wanted = {row for group in documents_to_read(stands, EXAMPLES) for row in group.tolist()}
     quality = model.quality_ if fitted else None
     doubtful = {one.id for one in quality.suspects[:MOST_SUSPECTS]} if quality is not None else set()
     texts: dict[str, str] = {}
