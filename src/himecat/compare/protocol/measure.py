@@ -178,7 +178,7 @@ def measure(
     test, taxonomy = read.test, dataset.taxonomy
     if not len(test):
         raise DataError(
-            f"{dataset.documents}: draw {number} shows every label that is known, so none is left to score."
+            f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
     shown.say(f"Draw {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
     # From here on the system sees the labels of the drawn documents and no others.
