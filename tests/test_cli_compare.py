@@ -215,7 +215,7 @@ class TestCompare:
     ) -> None:
         ended = himecat("compare", letters, tmp_path / "nowhere", "--systems=tfidf-svm")
         assert (ended.code, len(ended.errors)) == (2, 1)
-        assert "nowhere: there is no such folder." in ended.errors[0]
+        assert "nowhere: there is no such file or folder." in ended.errors[0]
         same = tmp_path / "other" / "letters"
         shutil.copytree(letters, same)
         ended = himecat("compare", letters, same, "--systems=tfidf-svm")

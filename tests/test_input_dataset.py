@@ -94,7 +94,7 @@ def test_documents_missing_or_not_clear(tmp_path: Path) -> None:
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
-    assert "there is no such folder" in said_opening(tmp_path / "none")
+    assert "there is no such file or folder" in said_opening(tmp_path / "none")
     assert "a file, not a folder" in said_opening(make(tmp_path) / "doc_id.txt")
 
 

@@ -94,6 +94,9 @@ class HiMeCat(Predictor):
         The course of representation learning; empty where the space is spectral.
     problems_ : Problems
         Warnings and notes found in the input.
+    quality_ : Quality or None
+        Estimated accuracy per level and leaf, likely confusions and labels to look at again; None where it is not
+        known, as with the published method.
 
     Examples
     --------
@@ -275,7 +278,7 @@ class HiMeCat(Predictor):
         self._learned_from = learned_from
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
-        self.taxonomy_ = fitted.space.taxonomy
+        self.taxonomy_, self.quality_ = fitted.space.taxonomy, fitted.classifier.quality
         self.paths_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
         self.classes_ = self._spelled(self.taxonomy_.leaves)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
+from himecat.classifier.quality import Quality
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin, iter_encoded
@@ -54,6 +55,7 @@ class Predictor(Estimator):
     method_: Method
     history_: list[Round]
     problems_: Problems
+    quality_: Quality | None
     keywords_: dict[str, list[str]] | None
     separator: str = "/"
     """What stands between the names of a path in one string."""

@@ -29,6 +29,8 @@ MAX_UNLABELLED = 12_000
 _MAX_UNLABELLED_HALVES = 6_000
 # With fewer labelled documents there is no cross-validation; once this many are held out, no further fold is.
 _FEWEST, _PLENTY = 20, 300
+# With more labelled documents, only those of the folds for calibration are judged.
+_MOST_JUDGED = 3_000
 # Unlabelled documents per leaf below which the label prior is not estimated.
 _FEW_PER_LEAF = 5
 
@@ -42,15 +44,36 @@ class Plan(NamedTuple):
         Positions in the supervision to hold out in turn; none where there are too few to learn from.
     estimates_prior : bool
         Whether there are enough unlabelled documents per leaf to estimate the label prior.
+    further : tuple of array
+        Folds that calibration does not need, held out so that every label is judged once without itself.
     """
 
     folds: list[Positions]
     estimates_prior: bool
+    further: tuple[Positions, ...] = ()
 
     @property
     def n_fits(self) -> int:
         """How often the classifier is trained in all: the prior needs all labels once, and each half of them."""
-        return 1 + len(self.folds) + 3 * self.estimates_prior
+        return 1 + len(self.folds) + len(self.further) + 3 * self.estimates_prior
+
+
+class HeldOut(NamedTuple):
+    """Labelled documents, scored by classifiers that did not know their labels.
+
+    Attributes
+    ----------
+    positions : array
+        Their positions in the supervision.
+    scores : array
+        A row of leaf scores for each.
+    n_calibrating : int
+        How many of them, the first ones, the calibration was learned from.
+    """
+
+    positions: Positions
+    scores: FloatArray
+    n_calibrating: int
 
 
 def plan_folds(
@@ -75,7 +98,9 @@ def plan_folds(
     before = np.cumsum([0, *(len(fold) for fold in folds[:-1])])
     kept = [fold for fold, held_out in zip(folds, before, strict=True) if held_out < _PLENTY]
     unlabelled = n_documents - len(np.unique(supervision.rows))
-    return Plan(kept, method.learn_prior and unlabelled >= _FEW_PER_LEAF * taxonomy.n_leaves)
+    estimates_prior = method.learn_prior and unlabelled >= _FEW_PER_LEAF * taxonomy.n_leaves
+    further = folds[len(kept) :] if len(supervision) <= _MOST_JUDGED else []
+    return Plan(kept, estimates_prior, tuple(further))
 
 
 def _stratified(
@@ -134,8 +159,8 @@ def cross_validate(
     seed: int,
     threads: int,
     advance: Callable[[int], None] | None,
-) -> tuple[Calibration, FloatArray]:
-    """The calibration and the logarithms of the label prior."""
+) -> tuple[Calibration, FloatArray, HeldOut]:
+    """The calibration, the logarithms of the label prior, and the held-out scores that they come from."""
     all_leaves = taxonomy.leaf_position[supervision.nodes]
 
     def trained_without(sample: _Sample, fold: Positions) -> Scorer:
@@ -175,14 +200,19 @@ def cross_validate(
             small = _sample(vectors, supervision, _MAX_UNLABELLED_HALVES, seed)
         halves = _stratified(taxonomy, supervision, 2, np.random.default_rng([seed, 2]))
         jobs += [unlabelled_job, *(half_job(half) for half in halves)]
+    n_jobs = len(jobs)
+    jobs += [fold_job(fold) for fold in plan.further]
     found = run_parallel(jobs, threads)
     held_out = np.concatenate(folds)
     leaves, scores = all_leaves[held_out], np.concatenate(found[: len(folds)])
     calibration = calibrated(scores, held_out)
     log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
     if plan.estimates_prior:
-        of_unlabelled, *by_halves = found[len(folds) :]
+        of_unlabelled, *by_halves = found[len(folds) : n_jobs]
         log_prior = shrink_log_prior(estimate_log_prior(calibration.logits(of_unlabelled)), *by_halves)
     # Held-out documents are weighted by the prior of their leaves.
     weights = np.exp(log_prior)[leaves] / np.bincount(leaves)[leaves]
-    return calibrate_paths(taxonomy, calibration, scores, leaves, weights), log_prior
+    judged = HeldOut(
+        np.concatenate([held_out, *plan.further]), np.concatenate([scores, *found[n_jobs:]]), len(held_out)
+    )
+    return calibrate_paths(taxonomy, calibration, scores, leaves, weights), log_prior, judged

@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assess import assess
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
 from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
+from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
@@ -51,6 +53,8 @@ class DefaultClassifier:
         How the leaves are scored.
     calibration : Calibration
         How scores become probabilities.
+    quality : Quality or None
+        How good the fit probably is; None where it is not known.
     """
 
     name: ClassVar[str] = "default"
@@ -59,6 +63,7 @@ class DefaultClassifier:
     views: Views
     scorer: Scorer
     calibration: Calibration
+    quality: Quality | None = None
 
     @property
     def own_views(self) -> tuple[View, ...]:
@@ -116,6 +121,8 @@ class DefaultClassifier:
         for name, part in (("views", self.views), ("scorer", self.scorer)):
             settings[name], own = part.state()
             arrays.update({f"{name}/{key}": value for key, value in own.items()})
+        if self.quality is not None:
+            settings["quality"] = self.quality.as_dict()
         del arrays["views/words/vectors"]
         return settings, arrays
 
@@ -139,7 +146,9 @@ class DefaultClassifier:
             expected["topics/idf"] = (views["topics"].idf, (len(space.words),))
         check_shapes(expected)
         scorer.check(space.taxonomy, views)
-        return cls(space.taxonomy, views, scorer, calibration)
+        # Folders of earlier versions have none.
+        quality = Quality.from_dict(settings["quality"]) if "quality" in settings else None
+        return cls(space.taxonomy, views, scorer, calibration, quality)
 
 
 # Sums are taken in the same order for any number of threads, and in any thread.
@@ -214,6 +223,7 @@ def fit_default(
             seeds,
             method,
             plan,
+            ids=corpus.ids,
             seed=own_seed,
             threads=threads,
             advance=stage.advance,
@@ -277,11 +287,14 @@ def fit_classifier(
     method: Default,
     plan: Plan,
     *,
+    ids: Sequence[str] = (),
     seed: int = 0,
     threads: int = 1,
     advance: Callable[[int], None] | None = None,
 ) -> DefaultClassifier:
     """Train the classifier; its calibration and the label prior are learned by cross-validation.
+
+    With them comes an estimate of how good it is, which names doubtful labels by the `ids` of documents.
 
     Examples
     --------
@@ -295,9 +308,9 @@ def fit_classifier(
     >>> model.leaf_probabilities(corpus).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    calibration, log_prior = uncalibrated(taxonomy), None
+    calibration, log_prior, held_out = uncalibrated(taxonomy), None, None
     if plan.folds:
-        calibration, log_prior = cross_validate(
+        calibration, log_prior, held_out = cross_validate(
             taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance
         )
         release_memory()
@@ -316,7 +329,22 @@ def fit_classifier(
         )
     if advance is not None:
         advance(1)
-    return DefaultClassifier(taxonomy, views, scorer, calibration)
+    quality = None
+    if held_out is not None and log_prior is not None:
+        quality = assess(
+            taxonomy,
+            calibration,
+            lambda rows: scorer.scores(vectors.take(rows)),
+            len(vectors),
+            supervision,
+            held_out,
+            log_prior,
+            ids or [str(row) for row in range(len(vectors))],
+            seed,
+        )
+    elif method.calibrate:
+        quality = Quality(n_labelled=len(supervision), n_held_out=0, n_looked_at=0)
+    return DefaultClassifier(taxonomy, views, scorer, calibration, quality)
 
 
 def _spectral_space(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.quality import Quality
 from himecat.input.corpus import Corpus
 from himecat.views.base import View
 from himecat.views.space import JointSpace
@@ -38,6 +39,11 @@ class Classifier(Protocol):
     @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts; None where all count the same."""
+        ...
+
+    @property
+    def quality(self) -> Quality | None:
+        """How good the fit probably is; None where it is not known."""
         ...
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:

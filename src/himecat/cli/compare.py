@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,8 @@ Folders = Annotated[
     list[Path],
     typer.Argument(
         metavar="DATASET",
-        help="Dataset folders, each with documents, label_hier.txt, doc_id.txt, meta_dict.json.",
+        help="Files with labelled documents, or dataset folders, each with documents, label_hier.txt, doc_id.txt, "
+        "meta_dict.json.",
     ),
 ]
 Seeds = Annotated[int, o.option(o.RUNS, "Runs per draw, from seed 0 on.", min=1, metavar="N")]
@@ -94,10 +96,15 @@ def compare(
     ] = False,
     draws: o.Draws = 5,
     seeds: Seeds = 1,
-    per_leaf: o.PerLeaf = 5,
+    per_leaf: o.FilePerLeaf = None,
     limit: Limit = None,
     jobs: Jobs = 1,
     cache: Cache = None,
+    taxonomy: o.Tree = None,
+    metadata: o.Metadata = None,
+    text: o.Text = "text",
+    labels: o.LabelField = "labels",
+    id_field: o.IdField = "id",
     bound: o.Bound = None,
     report: Report = None,
     figures: Figures = None,
@@ -109,13 +116,32 @@ def compare(
 ) -> None:
     """Run all systems on the same draws of datasets and say which differ by more than chance.
 
-    Results are cached: a comparison that was interrupted continues where it was.
+    Of a file: cross-validation over its labels, --draws being the number of folds, or with --per-leaf draws of so
+    many. Results are cached: a comparison that was interrupted continues where it was.
 
     Example: `himecat compare datasets/arxiv --draws 5 --report report.html`
     """
     outputs = Outputs(json, markdown, latex, csv, report, figures)
     parameters = _parameters(settings or [])
     from himecat.compare.protocol.compare import compare as run
+    from himecat.input.dataset import open_dataset
+    from himecat.input.documents import Fields
+
+    named = Fields(tuple(names(text)), tuple(names(metadata)), labels, id_field)
+
+    def own(one: Path) -> dict[str, Any]:
+        """How one dataset is read, and whether its draws are folds."""
+        alone, fields = one.is_file(), named
+        if metadata is None and not alone:
+            fields = replace(named, metadata=open_dataset(one).metadata)
+        tree = None if taxonomy is None else str(taxonomy)
+        # Where nothing was said, results are cached as they always were.
+        asked = alone or named != Fields()
+        return {
+            "fields": fields if asked else None,
+            "taxonomy": tree,
+            "folds": alone and per_leaf is None,
+        }
 
     def on_one(conditions: Conditions, progress: Progress) -> Comparison:
         return run(
@@ -128,8 +154,8 @@ def compare(
             progress=progress,
         )
 
-    given = (draws, seeds, per_leaf, limit, encoder, jobs, cache)
-    _run(outputs, datasets, given, on_one, quiet)
+    given = (draws, seeds, per_leaf or 5, limit, encoder, jobs, cache)
+    _run(outputs, datasets, given, on_one, quiet, own)
 
 
 def ablate(
@@ -206,8 +232,12 @@ def _run(
     given: tuple[Any, ...],
     run: Callable[[Conditions, Progress], Comparison],
     quiet: bool,
+    own: Callable[[Path], dict[str, Any]] = lambda _: {},
 ) -> None:
-    """Run on each dataset, show and write the results; `given` are the further fields of `Conditions`."""
+    """Run on each dataset, show and write the results.
+
+    The further fields of `Conditions` are `given`, and those that `own` gives for each dataset.
+    """
     outputs.check()
     from himecat.compare.protocol import tables
     from himecat.compare.protocol.compare import on_each
@@ -216,7 +246,7 @@ def _run(
     from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
-    conditions = [Conditions(one, *given) for one in datasets]
+    conditions = [Conditions(one, *given, **own(one)) for one in datasets]
     found = on_each(conditions, lambda one: run(one, progress), progress=progress)
     if not outputs.to_stdout:
         for table in tables.comparison_tables(found.runs, found.ours):

@@ -114,13 +114,12 @@ def _label_maps(
 ) -> dict[str, LabelMap]:
     """The map of each dataset that gave results, by its name; one that cannot be made is left out with a sentence."""
     from himecat.compare.protocol.compare import label_map
-    from himecat.input.dataset import open_dataset
 
     shown = {one.name for one in found.statistics}
     maps = {}
     for one in conditions:
         try:
-            name = open_dataset(one.folder).name
+            name = one.source.open().name
             if name in shown:
                 maps[name] = label_map(one, progress)
         except HimecatError as error:

@@ -16,11 +16,13 @@ def evaluate(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="Dataset folder: documents, label_hier.txt, doc_id.txt, meta_dict.json.",
+            help="A file of documents, some with labels; or a dataset folder: documents, label_hier.txt, doc_id.txt, "
+            "meta_dict.json.",
         ),
     ],
     draws: o.Draws = 5,
-    per_leaf: o.PerLeaf = 5,
+    per_leaf: o.FilePerLeaf = None,
+    truth: o.Truth = None,
     holdout: Annotated[
         float,
         o.option(
@@ -31,7 +33,8 @@ def evaluate(
         ),
     ] = 0.0,
     taxonomy: Annotated[
-        Path | None, o.option(o.INPUT, "Another tree than that of label_hier.txt.", metavar="FILE")
+        Path | None,
+        o.option(o.INPUT, "The tree of a file; or another one than that of label_hier.txt.", metavar="FILE"),
     ] = None,
     metadata: Annotated[
         str | None,
@@ -62,7 +65,11 @@ def evaluate(
 ) -> None:
     """Fit on a few labelled documents per leaf, score all the others, for several draws.
 
-    Example: `himecat evaluate datasets/arxiv --draws 5 --preset paper --json scores.json`
+    Of a file: cross-validation over its labels, --draws being the number of folds; the other documents take part in
+    every fit. With --per-leaf, draws of so many labels per leaf. With --truth, one fit on all its labels, scored by
+    those of a second file.
+
+    Example: `himecat evaluate papers.csv --taxonomy tree.yaml --metadata authors --json scores.json`
     """
     arguments: dict[str, Any] = {
         **method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings),
@@ -79,8 +86,9 @@ def evaluate(
         "random_state": seed,
         "threads": threads,
     }
+    runs = o.draws_of(dataset, draws, per_leaf, truth)
     if json is None or str(json) == o.STDOUT:
-        found = _evaluate(dataset, draws, per_leaf, holdout, arguments, quiet)
+        found = _evaluate(dataset, runs, holdout, arguments, quiet)
         if json is None:
             _table(found)
         else:
@@ -90,13 +98,13 @@ def evaluate(
 
     # Opened first: a file that cannot be written is an error before hours of work.
     with atomic_file(json, what="The result") as stream:
-        found = _evaluate(dataset, draws, per_leaf, holdout, arguments, quiet)
+        found = _evaluate(dataset, runs, holdout, arguments, quiet)
         stream.write(as_json(found))
     _table(found)
 
 
 def _evaluate(
-    dataset: Path, draws: int, per_leaf: int, holdout: float, arguments: dict[str, Any], quiet: bool
+    dataset: Path, which: dict[str, Any], holdout: float, arguments: dict[str, Any], quiet: bool
 ) -> dict[str, Any]:
     from himecat.compare.protocol.evaluate import evaluate as run
     from himecat.compare.protocol.evaluate import figures, spread, summarise
@@ -105,8 +113,7 @@ def _evaluate(
     progress = Progress(quiet=quiet)
     runs = run(
         dataset,
-        draws=range(draws),
-        per_leaf=per_leaf,
+        **which,
         arguments=arguments,
         quiet=quiet,
         holdout=holdout,
@@ -114,6 +121,7 @@ def _evaluate(
     )
     return {
         "dataset": dataset.resolve().name,
+        **({"folds": len(which["draws"])} if which["folds"] else {}),
         "arguments": {
             **{name: value for name, value in arguments.items() if value is not None},
             "method": {"name": arguments["method"].name, **arguments["method"].changed()},
@@ -161,7 +169,7 @@ def _table(found: dict[str, Any]) -> None:
     for column in (*scores, "\ns", "\nCPU-s", "peak\nMB"):
         table.add_column(column, justify="right")
     for row in found["draws"]:
-        table.add_row(f"draw {row['draw']}", *_cells(row))
+        table.add_row(f"{'fold' if 'folds' in found else 'draw'} {row['draw']}", *_cells(row))
     table.add_row("mean", *_cells(found["mean"]), style="bold")
     table.add_row("sd", *_cells(found["sd"]))
     shown = console()

@@ -119,15 +119,24 @@ def explain(
     top: Annotated[int, o.option(o.OUTPUT, "How many of each.", min=1, metavar="N")] = 10,
     json: o.Json = None,
 ) -> None:
-    """Show what lies nearest to a category, or what in documents speaks for theirs.
+    """Show what lies nearest to a category, or what in documents speaks for theirs; of neither, how good the model is.
 
     Example: `himecat explain model physics.optics --top 15`
     """
-    if label is None and documents is None:
-        raise UsageError("Name a category, or documents with --documents.")
     from himecat.evaluation.explain import LabelExplanation
 
     fitted = open_model(model, online=online)
+    if label is None and documents is None:
+        if fitted.quality_ is None:
+            raise UsageError(
+                "Name a category, or documents with --documents: this model has no estimate of itself."
+            )
+        if json is not None:
+            write_json(json, fitted.quality_.as_dict())
+        if str(json) != o.STDOUT:
+            for line in fitted.quality_.lines():
+                console().print(text(line), soft_wrap=True)
+        return
     # Encoded here, because the explanations do not tell the ids.
     corpus = None if documents is None else fitted.encode(documents)
     found = fitted.explain(label, documents=corpus, top=top)

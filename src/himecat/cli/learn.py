@@ -7,7 +7,8 @@ from shlex import quote
 from typing import Annotated
 
 from himecat.cli import options as o
-from himecat.cli.options import counted, method_arguments, names
+from himecat.cli.options import counted, method_arguments, names, write_json
+from himecat.cli.report import check_report, place_all, write_page
 
 
 def fit(
@@ -33,6 +34,8 @@ def fit(
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
     output: Annotated[Path, o.option(o.OUTPUT, "Model folder to write.", "--output", "-o", metavar="MODEL")],
+    report: o.Page = None,
+    json: o.Json = None,
     overwrite: o.Overwrite = False,
     no_corpus: Annotated[
         bool,
@@ -44,7 +47,9 @@ def fit(
     ] = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Learn a model from documents of which a few carry labels.
+    """Learn a model from documents of which a few carry labels, and say how good it probably is.
+
+    With --json the estimate as JSON: levels, leaves, likely confusions, labels to look at again.
 
     Example: `himecat fit papers.jsonl --taxonomy tree.yaml --metadata authors,tags -o model`
     """
@@ -52,6 +57,7 @@ def fit(
     from himecat.runtime.files import check_target
 
     check_target(output, overwrite, "The model")
+    check_report(report, documents)
     from himecat.estimator import HiMeCat
     from himecat.runtime.progress import Progress
 
@@ -74,6 +80,13 @@ def fit(
     )
     model.fit(documents, progress=progress)
     model.save(output, corpus=not no_corpus, overwrite=overwrite)
+    quality = model.quality_
+    if json is not None:
+        write_json(json, None if quality is None else quality.as_dict())
+    for line in () if quality is None else quality.lines():
+        progress.say(line)
+    if report is not None:
+        write_page(report, model, documents, place_all(model, documents), fitted=True, progress=progress)
     progress.say(
         f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
         f"the model is in {output}. Next:\n"

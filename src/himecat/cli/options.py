@@ -149,14 +149,58 @@ Quiet = Annotated[bool, option(OUTPUT, "Show results and errors only.", "--quiet
 Json = Annotated[
     Path | None, option(OUTPUT, "Write the result as JSON; - for standard output.", "--json", metavar="FILE")
 ]
+Page = Annotated[
+    Path | None,
+    option(
+        OUTPUT, "Write a page to look at: tree, counts, confidences, documents.", "--report", metavar="FILE"
+    ),
+]
 Overwrite = Annotated[bool, option(OUTPUT, "Replace what is there.", "--overwrite")]
 Draws = Annotated[
     int,
     option(RUNS, "How many draws of the labelled documents; the first is doc_id.txt.", min=1, metavar="N"),
 ]
 PerLeaf = Annotated[int, option(RUNS, "Labelled documents per leaf in the other draws.", min=1, metavar="N")]
+FilePerLeaf = Annotated[
+    int | None,
+    option(
+        RUNS,
+        "Labelled documents per leaf in the other draws, 5 by default; of a file, draws of so many instead of folds.",
+        "--per-leaf",
+        min=1,
+        metavar="N",
+    ),
+]
+Truth = Annotated[
+    Path | None,
+    option(
+        INPUT, "Of a file of documents: a second file with the true labels, joined by id.", metavar="FILE"
+    ),
+]
 STDOUT = "-"
 """Stands for standard output where a file is named."""
+
+
+def draws_of(dataset: Path, draws: int, per_leaf: int | None, truth: Path | None = None) -> dict[str, Any]:
+    """Which draws a command runs, and whether they are folds of the labels of a file.
+
+    Examples
+    --------
+    >>> draws_of(Path("no/such/folder"), 2, None)
+    {'draws': range(0, 2), 'per_leaf': 5, 'folds': False, 'truth': None}
+    """
+    alone = dataset.is_file()
+    if truth is not None and (not alone or per_leaf is not None):
+        raise UsageError("--truth goes with a file of documents, without --per-leaf.")
+    folds = alone and per_leaf is None and truth is None
+    if folds and draws < 2:
+        raise UsageError("Cross-validation needs at least 2 folds: --draws 2.")
+    return {
+        "draws": range(1 if truth is not None else draws),
+        "per_leaf": per_leaf or 5,
+        "folds": folds,
+        "truth": truth,
+    }
 
 
 def names(listed: str | None) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
 from himecat.cli.places import check_places
+from himecat.cli.report import Placed, check_report, write_page
 from himecat.runtime.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def predict(
             metavar="K",
         ),
     ] = None,
+    report: o.Page = None,
     quiet: o.Quiet = False,
 ) -> None:
     """Place documents on the paths of the tree, in order: a table, or one JSON line each.
@@ -84,10 +86,12 @@ def predict(
     from himecat.output.tables import is_table
     from himecat.runtime.progress import Progress
 
+    check_report(report, documents)
     progress = Progress(quiet=quiet)
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.
-    check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
+    outputs = {"--output": output} if report is None else {"--output": output, "--report": report}
+    check_places(outputs, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
     changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
     given = {"id_field": id_field, "label_field": labels, "min_confidence": min_confidence}
     changes |= {name: value for name, value in given.items() if value is not None}
@@ -96,6 +100,7 @@ def predict(
     fitted.set_params(**changes)
     problems = Problems()
     count = skipped = unknown = kept = 0
+    gathered = Placed()
     notes: list[str] = []
     table = is_table(output)
     if top is None:
@@ -114,6 +119,8 @@ def predict(
             keep_records=table,
         ):
             write(origins, placed)
+            if report is not None:
+                gathered.add([origin.id for origin in origins], placed)
             usable = np.array([origin.usable for origin in origins])
             count += int(usable.sum())
             skipped += int((~usable).sum())
@@ -132,6 +139,8 @@ def predict(
         )
     for note in notes:
         progress.say(f"note: {note}")
+    if report is not None:
+        write_page(report, fitted, documents, gathered, fitted=False, progress=progress)
     where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
     left_out = f", skipped {skipped:,}" if skipped else ""
     stay = f", {kept:,} of them by their own label" if kept else ""

@@ -18,7 +18,12 @@ def score(
     predictions: Annotated[
         Path, typer.Argument(metavar="PREDICTIONS", help="File written by `himecat predict`.")
     ],
-    dataset: Annotated[Path, typer.Argument(metavar="DATASET", help="Dataset folder with the true labels.")],
+    dataset: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET", help="Dataset folder with the true labels, or a file with ids and labels."
+        ),
+    ],
     without_draw: Annotated[
         int | None,
         o.option(
@@ -29,6 +34,7 @@ def score(
         ),
     ] = None,
     per_leaf: o.PerLeaf = 5,
+    taxonomy: o.Tree = None,
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
@@ -36,9 +42,9 @@ def score(
     json: o.Json = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Compare predictions with the true labels of a dataset folder.
+    """Compare predictions with the true labels of a dataset folder, or of a file, joined by id.
 
-    Example: `himecat score predictions.jsonl datasets/arxiv --without-draw 0`
+    Example: `himecat score predictions.jsonl truth.csv --taxonomy tree.yaml`
     """
     from himecat.compare.protocol.scoring import score_predictions
     from himecat.input.documents import Fields
@@ -50,6 +56,7 @@ def score(
         without_draw=without_draw,
         per_leaf=per_leaf,
         fields=Fields(tuple(names(text)), (), labels, id_field),
+        taxonomy=taxonomy,
     )
     progress = Progress(quiet=quiet)
     if labelled:

@@ -3,6 +3,9 @@
 A folder holds the documents (`corpus.jsonl`, also `.gz` or `.zst`, `corpus.parquet`, or one JSON-lines file
 named `*.json`), the tree (`label_hier.txt`), the metadata fields' names (`meta_dict.json`) and, where it
 comes with one, a draw of labelled documents (`doc_id.txt`).
+
+A file of one's own can stand in the place of a folder (`himecat.input.labelled_file`): of its documents only some carry
+labels, and these are shown to a model or held back.
 """
 
 from __future__ import annotations
@@ -51,6 +54,11 @@ class Dataset:
         The metadata fields that `meta_dict.json` names.
     first_draw : dict from str to list of int, or None
         The rows of the labelled documents per leaf, as `doc_id.txt` names it; None without that file.
+    folds : int
+        Draws are folds: draw s holds back the s-th of so many parts of the labelled documents and shows the others.
+        0 for draws of a few documents per leaf.
+    truth : Path or None
+        A file with the true labels, by id: then the documents show the labels that they carry.
 
     Examples
     --------
@@ -64,12 +72,21 @@ class Dataset:
     taxonomy: Taxonomy
     metadata: tuple[str, ...]
     first_draw: Mapping[str, list[int]] | None
+    folds: int = 0
+    truth: Path | None = None
 
     @property
     def name(self) -> str:
-        """What tables call it: the name of its folder."""
+        """What tables call it: the name of its folder, or of its file."""
+        if self.is_file:
+            return self.documents.name.split(".")[0] or self.documents.name
         # A folder given as "." has no name of its own.
         return self.folder.resolve().name
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a file of documents, some of which carry labels, and no dataset folder."""
+        return self.folder == self.documents
 
 
 def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) -> Dataset:
@@ -92,11 +109,11 @@ def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) 
     >>> open_dataset("no/such/folder")
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no/such/folder: there is no such folder.
+    himecat.errors.DataError: no/such/folder: there is no such file or folder.
     """
     path = Path(folder)
     if (at := path_kind(path)) != "folder":
-        kind = "there is no such folder" if at == "nothing" else "this is a file, not a folder"
+        kind = "there is no such file or folder" if at == "nothing" else "this is a file, not a folder"
         raise DataError(f"{shown(path)}: {kind}.")
     documents = _documents_file(path)
     if path_kind(path / TREE_FILE) == "nothing":
@@ -184,7 +201,7 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
 
 
 def true_nodes(dataset: Dataset, loaded: LoadedCorpus, problems: Problems | None = None) -> NodeArray:
-    """The node every document truly belongs to, by row.
+    """The node every document truly belongs to, by row; -1 where a file of one's own does not say.
 
     Parameters
     ----------
@@ -219,7 +236,7 @@ def true_nodes(dataset: Dataset, loaded: LoadedCorpus, problems: Problems | None
     labelled = supervise(dataset.taxonomy, loaded.labels, loaded.places.__getitem__, found)
     truth = np.full(len(loaded.corpus), -1, dtype=np.int64)
     truth[labelled.rows] = labelled.nodes
-    for row in range(len(truth)):
+    for row in () if dataset.is_file else range(len(truth)):
         if row not in loaded.labels:
             found.error(loaded.places[row], "the document has no labels; a dataset needs them for every one.")
     if problems is None:
@@ -258,12 +275,35 @@ def draw(dataset: Dataset, truth: NodeArray, number: int, per_leaf: int = 5) -> 
         raise UsageError(f"A draw has a number from 0 on, not {number}.")
     if per_leaf < 1:
         raise UsageError(f"A draw needs at least 1 document per leaf, not {per_leaf}.")
+    if dataset.folds:
+        return _without_fold(dataset, truth, number)
     if number == 0 and dataset.first_draw is not None:
         return _listed_draw(dataset, dataset.first_draw, truth)
     taxonomy = dataset.taxonomy
     rows_of = {taxonomy.path(leaf): np.flatnonzero(truth == leaf).tolist() for leaf in taxonomy.leaves}
     chosen = random_rows(rows_of, per_leaf, number)
     return _supervision({row: taxonomy.find(path) for path, rows in chosen.items() for row in rows})
+
+
+def _without_fold(dataset: Dataset, truth: NodeArray, number: int) -> Supervision:
+    """All labelled documents but those of one fold; a category's only document is in none."""
+    rng = random.Random(0)
+    labelled = np.flatnonzero(truth > 0)
+    fold_of = np.full(len(truth), -1, dtype=np.int64)
+    for node in np.unique(truth[labelled]).tolist():
+        rows = labelled[truth[labelled] == node].tolist()
+        if len(rows) > 1:
+            first = rng.randrange(dataset.folds)
+            for place, row in enumerate(rng.sample(rows, len(rows))):
+                fold_of[row] = (first + place) % dataset.folds
+    held = int((fold_of >= 0).sum())
+    if held < dataset.folds:
+        raise DataError(
+            f"{dataset.documents}: {held} labelled documents can be held back, which are too few for {dataset.folds} "
+            "folds; label more of them."
+        )
+    rows = labelled[fold_of[labelled] != number]
+    return Supervision(rows, truth[rows])
 
 
 def random_rows(

@@ -154,6 +154,7 @@ class TopDownClassifier:
     word_weights: ClassVar[None] = None
     own_views: ClassVar[tuple[View, ...]] = ()
     learned_views: ClassVar[Mapping[str, View]] = {}
+    quality: ClassVar[None] = None
 
     space: JointSpace
     walk: TopDownWalk

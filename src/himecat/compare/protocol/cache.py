@@ -185,6 +185,10 @@ def dataset_fingerprint(dataset: Dataset) -> str:
     """
     digest = hashlib.sha256()
     small = [dataset.folder / name for name in (TREE_FILE, METADATA_FILE, DRAW_FILE)]
+    if dataset.is_file:
+        # Its tree lies elsewhere, or in its labels.
+        digest.update(repr([dataset.taxonomy.path(leaf) for leaf in dataset.taxonomy.leaves]).encode())
+        small = [] if dataset.truth is None else [dataset.truth]
     try:
         for path in (dataset.documents, *(path for path in small if path.is_file())):
             digest.update(f"{path.name}\0".encode(errors="surrogateescape"))

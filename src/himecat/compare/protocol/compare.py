@@ -19,7 +19,7 @@ from himecat.compare.protocol.runner import Conditions, failures, run_systems
 from himecat.compare.protocol.statistics import DatasetStatistics
 from himecat.compare.systems.himecat import HimecatPaper, system_with_method
 from himecat.errors import HimecatError, UsageError
-from himecat.input.dataset import Dataset, open_dataset
+from himecat.input.dataset import Dataset
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
 
@@ -193,7 +193,7 @@ def compare(
     swept: list[Run] = []
     try:
         for method in ("paper", None) if ablations else ():
-            rows = ablation_rows(open_dataset(conditions.folder).metadata, method)
+            rows = ablation_rows(conditions.source.open().metadata, method)
             parts += run_systems(conditions, rows, progress=shown)
         for parameter in SWEEPS if sweeps else ():
             swept += run_systems(conditions, sweep_rows(parameter), progress=shown)
@@ -214,9 +214,9 @@ def ablate(
     >>> ablate(Conditions(Path("no-such-folder")))
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no-such-folder: there is no such folder.
+    himecat.errors.DataError: no-such-folder: there is no such file or folder.
     """
-    rows = ablation_rows(open_dataset(conditions.folder).metadata, method)
+    rows = ablation_rows(conditions.source.open().metadata, method)
     runs = run_systems(conditions, rows, progress=progress)
     return Comparison([], system_with_method(method), [dataset_statistics(conditions)], ablations=runs)
 
@@ -274,12 +274,12 @@ def on_each(
     >>> on_each([Conditions(Path("no-such-folder"))], compare)
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: no-such-folder: there is no such folder.
+    himecat.errors.DataError: no-such-folder: there is no such file or folder.
     """
     shown = progress or silent()
     named: dict[str, Conditions] = {}
     for one in conditions:
-        name = open_dataset(one.folder).name
+        name = one.source.open().name
         if name in named:
             raise UsageError(
                 f"{named[name].folder} and {one.folder} are both called {name}: tables go by these names, so rename "
@@ -316,8 +316,8 @@ def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
     from himecat.input.dataset import true_nodes
     from himecat.input.documents import Fields
 
-    dataset = open_dataset(conditions.folder)
-    loaded = load_corpus(dataset.documents, Fields(metadata=dataset.metadata))
+    dataset = conditions.source.open()
+    loaded = load_corpus(dataset.documents, conditions.fields or Fields(metadata=dataset.metadata))
     # Documents that cannot be scored are errors here, once for all systems.
     true_nodes(dataset, loaded)
     return DatasetStatistics.of(dataset, loaded)
@@ -347,7 +347,7 @@ class LabelMap:
 
 def label_map(conditions: Conditions, progress: Progress | None = None) -> LabelMap:
     """The label vectors of the published method on draw 0, for the map of the tree; cached like results."""
-    dataset = open_dataset(conditions.folder)
+    dataset = conditions.source.open()
     key = {
         "dataset": dataset_fingerprint(dataset),
         "limit": conditions.limit,

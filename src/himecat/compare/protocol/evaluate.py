@@ -30,6 +30,8 @@ def evaluate(
     arguments: Mapping[str, Any] | None = None,
     quiet: bool = True,
     holdout: float = 0.0,
+    folds: bool = False,
+    truth: str | os.PathLike[str] | None = None,
     on_run: Callable[[Run], None] | None = None,
 ) -> list[Run]:
     """Fit on a few labelled documents per leaf and score all the others, for several draws.
@@ -39,7 +41,8 @@ def evaluate(
     Parameters
     ----------
     folder : path
-        A dataset folder: documents, `label_hier.txt`, `doc_id.txt`, `meta_dict.json`.
+        A dataset folder: documents, `label_hier.txt`, `doc_id.txt`, `meta_dict.json`. Or a file of documents, some
+        of which carry labels; the others take part in every fit.
     draws : sequence of int
         Which draws of the labelled documents; 0 is the one in `doc_id.txt`.
     per_leaf : int
@@ -51,6 +54,10 @@ def evaluate(
     holdout : float
         Share of the unlabelled documents, from 0 to less than 1, for a second fit in each draw that does not
         see them and predicts them afterwards; see `Run.held_out`. 0 for no second fit.
+    folds : bool
+        Of a file: cross-validation over its labels; each draw holds back one part of them.
+    truth : path, optional
+        Of a file: another one with the true labels by id; then the labels of the first are all shown.
     on_run : callable, optional
         Called with each draw's run when it is done.
 
@@ -67,7 +74,7 @@ def evaluate(
     True
     """
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
-    dataset = open_dataset(folder)
+    metadata = () if os.path.isfile(folder) else open_dataset(folder).metadata
     encoder, taxonomy = given.pop("encoder", None), given.pop("taxonomy", None)
     method = resolve_method(given.pop("method", None), given.pop("preset", None))
     conditions = Conditions(
@@ -81,13 +88,15 @@ def evaluate(
         threads=given.pop("threads", None),
         fields=Fields(
             given.pop("text", "text"),
-            given.pop("metadata", dataset.metadata),
+            given.pop("metadata", metadata),
             given.pop("label_field", "labels"),
             given.pop("id_field", "id"),
         ),
         taxonomy=None if taxonomy is None else os.fspath(taxonomy),
         tokenizer=given.pop("tokenizer", "unicode"),
         verbose=not quiet,
+        folds=folds,
+        truth=None if truth is None else os.fspath(truth),
     )
     options = {
         "keywords": given.pop("keywords", None),

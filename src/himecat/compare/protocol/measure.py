@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +21,12 @@ from himecat.compare.systems.system import NodeArray, System, Task
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import score
 from himecat.evaluation.reliability import level_calibration
-from himecat.input.builder import load_corpus
+from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.dataset import Dataset, draw, open_dataset, true_nodes
 from himecat.input.documents import Document, Fields, read_documents
+from himecat.input.labelled_file import open_file, read_truth
+from himecat.input.labels import supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
@@ -37,20 +40,22 @@ RowIds = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Source:
-    """A dataset folder and how its documents are read.
+    """A dataset folder, or a file with labelled documents, and how its documents are read.
 
     Attributes
     ----------
     folder : path
-        The dataset folder.
+        The dataset folder, or the file.
     fields : Fields
         Names of the fields; without metadata, those of `meta_dict.json`.
     taxonomy : str, optional
-        A file with another tree than that of the folder.
+        A file with another tree than that of the folder; of a file, instead of the tree that its labels span.
     limit : int or None
         Only this many documents: the labelled ones and a random part of the others, the same for all systems.
     tokenizer : str or Tokenizer
         What splits texts into words.
+    folds, truth
+        Of a file: see `himecat.input.dataset.Dataset`.
 
     Examples
     --------
@@ -63,9 +68,24 @@ class Source:
     taxonomy: str | None = None
     limit: int | None = None
     tokenizer: str | Tokenizer = "unicode"
+    folds: int = 0
+    truth: str | None = None
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is a file of documents, not a dataset folder."""
+        return os.path.isfile(self.folder)
 
     def open(self) -> Dataset:
         """The dataset; its tree and metadata fields are those that were asked for."""
+        if self.is_file:
+            return open_file(
+                self.folder, self.taxonomy, self.fields or Fields(), folds=self.folds, truth=self.truth
+            )
+        if self.truth is not None:
+            raise UsageError(
+                f"A second file with the truth goes with a file of documents, not with {self.folder}."
+            )
         dataset = open_dataset(self.folder)
         if self.taxonomy is not None:
             dataset = replace(dataset, taxonomy=read_taxonomy(self.taxonomy))
@@ -91,8 +111,8 @@ class Reading:
 
     @property
     def test(self) -> RowIds:
-        """Rows of the documents that are scored: those that are not labelled."""
-        return np.setdiff1d(np.arange(len(self.truth)), self.labelled.rows)
+        """Rows of the documents that are scored: those whose truth is known and not shown."""
+        return np.setdiff1d(np.flatnonzero(self.truth >= 0), self.labelled.rows)
 
 
 def measure(
@@ -256,19 +276,41 @@ def read_draw(
         progress=progress,
     )
     if source.limit is None:
-        truth = true_nodes(dataset, loaded)
-        labelled = draw(dataset, truth, number, per_leaf)
+        truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
         read = _documents(dataset.documents, fields) if system.texts else []
     texts = [_full_text(one) for one in read] if system.texts else ()
     return Reading(loaded.corpus, truth, labelled, texts)
+
+
+def _shown_and_true(
+    dataset: Dataset, loaded: LoadedCorpus, fields: Fields, number: int, per_leaf: int
+) -> tuple[NodeArray, Supervision]:
+    """The true nodes, and the labels that a system is shown."""
+    carried = true_nodes(dataset, loaded)
+    if dataset.truth is None:
+        return carried, draw(dataset, carried, number, per_leaf)
+    rows = np.flatnonzero(carried >= 0)
+    row_of = {name: row for row, name in enumerate(loaded.corpus.ids)}
+    given = read_truth(dataset.truth, fields)
+    by_row = {row_of[name]: label for name, label in given.items() if name in row_of}
+    if not by_row:
+        raise DataError(f"{dataset.truth}: none of its ids is that of a document of {dataset.documents}.")
+    problems = Problems()
+    known = supervise(
+        dataset.taxonomy, by_row, lambda row: f"{dataset.truth}, {loaded.corpus.ids[row]}", problems
+    )
+    problems.raise_errors()
+    truth = np.full(len(carried), -1, dtype=np.int64)
+    truth[known.rows] = known.nodes
+    return truth, Supervision(rows, carried[rows])
 
 
 def _limited(
     limit: int, dataset: Dataset, fields: Fields, number: int, per_leaf: int
 ) -> tuple[NodeArray, Supervision, RowIds]:
     """True nodes and labels of the documents within the limit, and their rows in the dataset."""
-    truth = true_nodes(dataset, load_corpus(dataset.documents, fields, max_tokens=1))
-    labelled = draw(dataset, truth, number, per_leaf)
+    loaded = load_corpus(dataset.documents, fields, max_tokens=1)
+    truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
     others = np.setdiff1d(np.arange(len(truth)), labelled.rows)
     size = limit - len(labelled)
     if size < 1:

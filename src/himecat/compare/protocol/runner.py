@@ -34,7 +34,7 @@ class Conditions:
     Attributes
     ----------
     folder : Path
-        A dataset folder.
+        A dataset folder, or a file with labelled documents.
     draws : int or sequence of int
         How many draws of the labelled documents, or which; 0 is that of `doc_id.txt`.
     seeds : int or sequence of int
@@ -55,6 +55,10 @@ class Conditions:
         Threads of each run; by default its share of the cores.
     fields, taxonomy, tokenizer
         Other fields and another tree than the folder names, and the tokenizer; see `Source`.
+    folds : bool
+        Of a file: whether the draws are folds of its labelled documents, all but one of which are shown.
+    truth : str or None
+        Of a file: another file with the true labels.
     verbose : bool
         Whether the runs themselves report their progress, not only one line each.
 
@@ -78,6 +82,8 @@ class Conditions:
     taxonomy: str | None = None
     tokenizer: str | Tokenizer = "unicode"
     verbose: bool = False
+    folds: bool = False
+    truth: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("draws", "seeds", "per_leaf", "at_once", "limit"):
@@ -98,7 +104,11 @@ class Conditions:
     @property
     def source(self) -> Source:
         """The dataset and how it is read."""
-        return Source(self.folder, self.fields, self.taxonomy, self.limit, self.tokenizer)
+        folds = 0
+        if self.folds:
+            folds = self.draws if isinstance(self.draws, int) else len(self.draws)
+        given = (self.folder, self.fields, self.taxonomy, self.limit, self.tokenizer)
+        return Source(*given, folds, self.truth)
 
 
 @dataclass(frozen=True)

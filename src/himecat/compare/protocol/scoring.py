@@ -1,20 +1,25 @@
-"""Scoring a file of predictions against a dataset folder."""
+"""Scoring a file of predictions against a dataset folder, or a file with the true labels."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from himecat.errors import DataError
+from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import Scores, score
 from himecat.input.builder import load_corpus
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.formats import iter_records
+from himecat.input.labelled_file import read_truth
+from himecat.input.labels import supervise
 from himecat.input.problems import Problems, quoted
-from himecat.input.streams import shown
-from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.streams import path_kind, shown
+from himecat.input.taxonomy.readers import read_taxonomy
+from himecat.input.taxonomy.tree import Taxonomy, label_names
 
 
 def read_predictions(
@@ -52,6 +57,7 @@ def score_predictions(
     without_draw: int | None = None,
     per_leaf: int = 5,
     fields: Fields | None = None,
+    taxonomy: str | os.PathLike[str] | None = None,
 ) -> tuple[Scores, int, int]:
     """Score a file of predictions; also returns how many documents of the dataset have none, or kept their label.
 
@@ -62,15 +68,23 @@ def score_predictions(
     predictions : path
         JSON lines with `id` and `path`.
     folder : path
-        The dataset folder with the true labels.
+        The dataset folder with the true labels, or a file with ids and labels.
     without_draw : int, optional
         Leave out the documents labelled in this draw.
     per_leaf : int
         Labelled documents per leaf of that draw.
     fields : Fields, optional
         The dataset's fields with text, labels and id.
+    taxonomy : path, optional
+        The tree, of a file; without it, the one that predictions and labels span.
     """
+    if path_kind(folder) == "file":
+        if without_draw is not None:
+            raise UsageError(f"Draws are those of a dataset folder, and {os.fspath(folder)} is a file.")
+        return _score_by_file(predictions, folder, fields or Fields(), taxonomy)
     dataset = open_dataset(folder)
+    if taxonomy is not None:
+        dataset = replace(dataset, taxonomy=read_taxonomy(taxonomy))
     loaded = load_corpus(dataset.documents, fields or Fields(), max_tokens=1)
     truth = true_nodes(dataset, loaded)
     assigned, labelled = read_predictions(predictions, dataset.taxonomy)
@@ -96,3 +110,46 @@ def score_predictions(
         int((wanted & ~present).sum()),
         int((wanted & kept).sum()),
     )
+
+
+def _score_by_file(
+    predictions: str | os.PathLike[str],
+    file: str | os.PathLike[str],
+    fields: Fields,
+    taxonomy: str | os.PathLike[str] | None,
+) -> tuple[Scores, int, int]:
+    labels = read_truth(file, fields)
+    tree = _spanned(predictions, labels) if taxonomy is None else read_taxonomy(taxonomy)
+    assigned, kept = read_predictions(predictions, tree)
+    problems = Problems()
+    names = list(labels)
+    found = supervise(
+        tree, dict(enumerate(labels.values())), lambda row: f"{shown(file)}, {quoted(names[row])}", problems
+    )
+    problems.raise_errors()
+    known = [(names[row], node) for row, node in zip(found.rows.tolist(), found.nodes.tolist(), strict=True)]
+    rows = [(node, assigned[name]) for name, node in known if name in assigned and name not in kept]
+    if not rows:
+        raise DataError(
+            f"{shown(predictions)} has no prediction to score: none of its ids has a label in {shown(file)}, or all "
+            "documents kept their own labels (predict with --ignore-labels)."
+        )
+    truth, nodes = np.array(rows, dtype=np.int64).T
+    missing = sum(name not in assigned for name, _ in known)
+    return score(tree, truth, nodes), missing, sum(name in kept for name, _ in known)
+
+
+def _spanned(predictions: str | os.PathLike[str], labels: Mapping[str, object]) -> Taxonomy:
+    """The tree of the predicted paths, and of the true labels that are not in it."""
+    records = (record.fields for record in iter_records(predictions, Problems()) if record.fields is not None)
+    found = (one.get("path") for one in records)
+    paths = [*dict.fromkeys(tuple(map(str, path)) for path in found if isinstance(path, list) and path)]
+    if not paths:
+        raise DataError(f"{shown(predictions)} has no prediction with a path.")
+    tree = Taxonomy.from_paths(paths)
+    for label in labels.values():
+        try:
+            tree.find(label_names(label))
+        except DataError:
+            paths.append(tuple(label_names(label)))
+    return Taxonomy.from_paths(dict.fromkeys(paths))

@@ -16,17 +16,29 @@ SNIPPET_LENGTH = 280
 VALUES_SHOWN = 8
 
 
-def documents_section(placed: PlacedDocuments, examples: int) -> str:
-    """The documents of highest and lowest confidence, and the most confident mistakes where the truth is known."""
+def documents_to_read(placed: PlacedDocuments, examples: int) -> list[npt.NDArray[np.int64]]:
+    """Positions of the documents of highest and lowest confidence, and of the most confident mistakes.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> documents = [ReportDocument(str(sure), "text", ["a"], [sure], ["b"]) for sure in (0.5, 0.9, 0.7)]
+    >>> [group.tolist() for group in documents_to_read(PlacedDocuments(tree, documents), 1)]
+    [[1], [0], [1]]
+    """
     order = placed.by_confidence()
     highest = order[: min(examples, -(-len(order) // 2))]
-    lowest = order[len(highest) :][::-1][:examples]
+    return [highest, order[len(highest) :][::-1][:examples], order[placed.wrong[order]][:examples]]
+
+
+def documents_section(placed: PlacedDocuments, examples: int) -> str:
+    """The documents of highest and lowest confidence, and the most confident mistakes where the truth is known."""
+    highest, lowest, mistakes = documents_to_read(placed, examples)
     parts = [
         _group("Most confident", "The documents of highest confidence.", placed, highest),
         _group("Least confident", "The first places to look for doubtful documents.", placed, lowest),
     ]
     if placed.known.any():
-        mistakes = order[placed.wrong[order]][:examples]
         text = "Sure but wrong: look here for ambiguous categories, or for labels that are wrong themselves."
         parts.append(_group("Most confident mistakes", text, placed, mistakes))
     return "\n".join(parts)

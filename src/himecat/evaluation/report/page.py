@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from himecat.classifier.quality import Quality
 from himecat.errors import UsageError
 from himecat.evaluation.metrics import Scores
 from himecat.evaluation.report.confidence import confidence_section
@@ -23,9 +24,13 @@ from himecat.evaluation.report.markup import (
     seconds,
     table,
 )
+from himecat.evaluation.report.quality import quality_section
 from himecat.evaluation.report.tree import category_section, tree_section
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.files import write_atomic
+
+EXAMPLES = 8
+"""Documents in each list of a page."""
 
 
 def write_report(
@@ -37,8 +42,10 @@ def write_report(
     title: str = "Categories",
     settings: Mapping[str, str] = MappingProxyType({}),
     timings: Mapping[str, float] = MappingProxyType({}),
-    examples: int = 8,
+    examples: int = EXAMPLES,
     top_confusions: int = 20,
+    quality: Quality | None = None,
+    suspect_texts: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the report; the file needs no other file and no network.
 
@@ -61,6 +68,10 @@ def write_report(
         Number of documents shown in each list.
     top_confusions : int
         Number of confused pairs shown.
+    quality : Quality, optional
+        What a fit says about itself, `HiMeCat.quality_`.
+    suspect_texts : mapping of str to str
+        The texts of the documents whose labels are in doubt, by id.
 
     Raises
     ------
@@ -89,6 +100,8 @@ def write_report(
         sections = [("scores", "Scores", _scores(scores))]
     else:
         sections = [("overview", "Overview", _overview(taxonomy, placed))]
+    if quality is not None:
+        sections.append(("quality", "Quality", quality_section(quality, suspect_texts)))
     sections.append(("tree", "Tree", tree_section(taxonomy, placed, scores)))
     if placed.known.any():
         sections.append(("confidence", "Confidence", confidence_section(taxonomy, placed)))
