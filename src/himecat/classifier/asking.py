@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 import numpy.typing as npt
 
@@ -39,8 +41,8 @@ def choose(
     probabilities : array of shape (documents, leaves)
         What `predict_proba` gives.
     vectors : array of shape (documents, dimension), optional
-        Unit vectors of the documents, as `transform` gives them; zeros where nothing is known of a document,
-        which is then asked about last.
+        Unit vectors of the documents, as `transform` gives them. What is empty (zeros), or the same as another
+        document, is asked about last.
     count : int
         How many; all that are not labelled where there are fewer.
     labelled : array of int
@@ -80,8 +82,8 @@ def choose(
     pool = rng.permutation(np.setdiff1d(np.arange(n_documents), known))
     last = pool[:0]
     if vectors is not None:
-        seen = _seen(vectors)[pool]
-        pool, last = pool[seen], pool[~seen]
+        new = _new(vectors, known, pool)
+        pool, last = pool[new], pool[~new]
     if strategy == "margin":
         pool = pool[np.argsort(-_doubt(probabilities)[pool], kind="stable")]
     elif strategy == "cover" and vectors is not None:
@@ -90,10 +92,21 @@ def choose(
     return np.concatenate([pool, last])[:count]
 
 
-def _seen(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.bool_]:
-    """Which documents have a vector other than zeros."""
-    parts = [vectors[start : start + _TARGETS].any(axis=1) for start in range(0, len(vectors), _TARGETS)]
-    return np.concatenate([np.zeros(0, dtype=bool), *parts])
+def _new(vectors: npt.NDArray[np.floating], known: Rows, pool: Rows) -> npt.NDArray[np.bool_]:
+    """Which documents of the pool are neither empty nor the same as one that is known or comes before them."""
+    # Only digests are kept: vectors are large.
+    met = {_digest(vectors[row]) for row in known.tolist()} | {_digest(np.zeros_like(vectors[:1]))}
+    found = np.zeros(len(pool), dtype=bool)
+    for place, row in enumerate(pool.tolist()):
+        digest = _digest(vectors[row])
+        found[place] = digest not in met
+        met.add(digest)
+    return found
+
+
+def _digest(vector: npt.NDArray[np.floating]) -> bytes:
+    # Adding zero makes -0.0 the same as 0.0.
+    return hashlib.blake2b((vector + 0.0).tobytes(), digest_size=16).digest()
 
 
 def _doubt(probabilities: npt.NDArray[np.floating]) -> FloatArray:
