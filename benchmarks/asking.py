@@ -29,6 +29,7 @@ from himecat.input.documents import Fields
 from himecat.methods import Default
 from himecat.runtime.threads import one_blas_thread
 from himecat.views.combined import learn_views
+from himecat.views.matrices import unit
 from himecat.views.metadata import MetadataView
 from himecat.views.topics import TopicsView
 from himecat.views.words import WordsView
@@ -61,6 +62,14 @@ def even_cover(
     return choose(alike, vectors, labelled=labelled, count=count, strategy="cover", seed=seed)
 
 
+def words_cover(
+    probabilities: np.ndarray, vectors: np.ndarray, labelled: np.ndarray, count: int, seed: int
+) -> np.ndarray:
+    """The cover by what `HiMeCat.transform` gives: the part of the words in the directions, which comes first."""
+    words = unit(vectors[:, : Default().dimension])
+    return choose(probabilities, words, labelled=labelled, count=count, strategy="cover", seed=seed)
+
+
 def badge(
     probabilities: np.ndarray, vectors: np.ndarray, labelled: np.ndarray, count: int, seed: int
 ) -> np.ndarray:
@@ -82,6 +91,7 @@ def badge(
 STRATEGIES: dict[str, Strategy] = {
     "random": by_name("random"),
     "cover (default)": by_name("default"),
+    "cover, `transform`": words_cover,
     "even cover": even_cover,
     "margin": by_name("margin"),
     "badge": badge,
@@ -127,14 +137,18 @@ class Bench:
         half = len(others) // 2
         return labelled, np.sort(others[:half]), np.sort(others[half:])
 
-    def fit(self, rows: np.ndarray) -> np.ndarray:
-        """Leaf probabilities of all documents, by the default fit on the labels of some."""
+    def train(self, rows: np.ndarray) -> DefaultClassifier:
+        """The default fit on the labels of some documents."""
         labelled = Supervision(rows, self.truth[rows])
         seed = random_stream(0, CLASSIFIER)
         plan = plan_folds(self.tree, labelled, len(self.truth), self.method, seed)
-        fitted: DefaultClassifier = fit_classifier(
+        return fit_classifier(
             self.tree, self.views, self.vectors, labelled, self.seeds, self.method, plan, seed=seed
         )
+
+    def fit(self, rows: np.ndarray) -> np.ndarray:
+        """Leaf probabilities of all documents, by a fit on the labels of some."""
+        fitted = self.train(rows)
         with one_blas_thread():
             scores = fitted.scorer.scores(self.vectors)
         return fitted.calibration.probabilities(self.tree, scores)
