@@ -93,7 +93,7 @@ STRATEGIES: dict[str, Strategy] = {
     "cover (default)": by_name("default"),
     "cover, `transform`": words_cover,
     "even cover": even_cover,
-    "margin": by_name("margin"),
+    "ratio": by_name("ratio"),
     "badge": badge,
     "least confident": least_confident,
 }

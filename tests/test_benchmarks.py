@@ -319,7 +319,7 @@ def test_asking_goes_on_where_it_was_and_compares_with_random(
     first = capsys.readouterr().out
     kept = (tmp_path / "kept.jsonl").read_text()
     assert len(kept.splitlines()) == 2 * (1 + 2 * (len(asking.STRATEGIES) + 1))
-    assert "| margin | +0.0 ± 0.0 | +0.0 ± 0.0 | +0.0 |" in first
+    assert "| ratio | +0.0 ± 0.0 | +0.0 ± 0.0 | +0.0 |" in first
     monkeypatch.delattr(asking.Bench, "__init__")
     assert asking.main(given) == 0
     assert capsys.readouterr().out == first

@@ -90,9 +90,9 @@ def test_without_vectors_the_default_is_random() -> None:
     assert asked.tolist() != choose(probabilities, count=30, labelled=[5], seed=3).tolist()
 
 
-def test_margin_asks_about_the_closest_decisions_first() -> None:
+def test_ratio_asks_about_the_closest_decisions_first() -> None:
     probabilities = np.array([[0.6, 0.4, 0], [0.34, 0.33, 0.33], [0.9, 0.1, 0], [0.5, 0.45, 0.05]])
-    assert choose(probabilities, count=4, strategy="margin").tolist() == [1, 3, 0, 2]
+    assert choose(probabilities, count=4, strategy="ratio").tolist() == [1, 3, 0, 2]
 
 
 def groups(

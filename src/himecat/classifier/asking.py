@@ -13,7 +13,7 @@ from himecat.runtime.threads import one_blas_thread
 FloatArray = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-STRATEGIES = ("default", "cover", "margin", "random")
+STRATEGIES = ("default", "cover", "ratio", "random")
 """The orders that `choose` knows; see docs/accuracy.md for what each brings."""
 
 # Documents that are compared with each other: as many may be asked about, as many stand for the whole pile.
@@ -47,10 +47,10 @@ def choose(
         How many; all that are not labelled where there are fewer.
     labelled : array of int
         Rows of the documents whose labels are known: never asked about.
-    strategy : {"default", "cover", "margin", "random"}
+    strategy : {"default", "cover", "ratio", "random"}
         `cover`: each time the document that brings the most undecided documents nearer to one with a label, or to
-        one that is asked about already. `margin`: those whose two most probable leaves are closest. `random`: any.
-        `default` is `cover`, and `random` where there are no vectors.
+        one that is asked about already. `ratio`: those whose second leaf is most nearly as probable as the first.
+        `random`: any. `default` is `cover`, and `random` where there are no vectors.
     seed : int
         The same number gives the same rows.
 
@@ -84,7 +84,7 @@ def choose(
     if vectors is not None:
         new = _new(vectors, known, pool)
         pool, last = pool[new], pool[~new]
-    if strategy == "margin":
+    if strategy == "ratio":
         pool = pool[np.argsort(-_doubt(probabilities)[pool], kind="stable")]
     elif strategy == "cover" and vectors is not None:
         first = _cover(vectors, _doubt(probabilities), pool, known, min(count, _MOST))
