@@ -283,6 +283,65 @@ def test_a_higher_bound_places_fewer_documents_and_more_of_them_right(load: Any,
     assert leaf_right[1] >= leaf_right[0]
 
 
+def test_asking_fits_as_the_estimator_does_and_never_asks_about_the_test_set(
+    load: Any, letters: Path
+) -> None:
+    from himecat import HiMeCat
+    from himecat.input.corpus import Supervision
+
+    bench = load("asking").Bench(letters)
+    labelled, test, pile = bench.split(0)
+    assert sorted([*labelled, *test, *pile]) == list(range(330))
+    model = HiMeCat(bench.tree, tuple(bench.corpus.metadata), threads=1)
+    model.fit(bench.corpus, Supervision(labelled, bench.truth[labelled]))
+    found = bench.train(labelled)
+    np.testing.assert_array_equal(found.scorer.directions, model.classifier_.scorer.directions)
+    np.testing.assert_array_equal(found.scorer.text_weights, model.classifier_.scorer.text_weights)
+    assert found.calibration == model.classifier_.calibration
+
+
+def test_asking_goes_on_where_it_was_and_compares_with_random(
+    load: Any,
+    letters: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asking = load("asking")
+    # Half of the answers decide, so that the fits, seen above, need not be made.
+    monkeypatch.setattr(
+        asking.Bench, "fit", lambda self, rows: np.full((330, self.tree.n_leaves), len(rows) / 330)
+    )
+    monkeypatch.setattr(asking.Bench, "micro", lambda self, probabilities, rows: float(probabilities[0, 0]))
+    given = ["--data", str(letters.parent), "--corpora", letters.name, "--draws", "2", "--counts", "5", "12"]
+    given += ["--randoms", "2", "--cache", str(tmp_path / "kept.jsonl")]
+    assert asking.main(given) == 0
+    first = capsys.readouterr().out
+    kept = (tmp_path / "kept.jsonl").read_text()
+    assert len(kept.splitlines()) == 2 * (1 + 2 * (len(asking.STRATEGIES) + 1))
+    assert "| ratio | +0.0 ± 0.0 | +0.0 ± 0.0 | +0.0 |" in first
+    monkeypatch.delattr(asking.Bench, "__init__")
+    assert asking.main(given) == 0
+    assert capsys.readouterr().out == first
+    assert (tmp_path / "kept.jsonl").read_text() == kept
+
+
+def test_asking_tells_what_was_best_without_a_corpus(load: Any) -> None:
+    asking = load("asking")
+    kept = {
+        f"{corpus}|{draw}|{strategy}|0|50": score
+        for corpus, scores in {"a": (0.5, 0.6, 0.4), "b": (0.5, 0.6, 0.4), "c": (0.5, 0.4, 0.7)}.items()
+        for strategy, score in zip(("random", "margin", "badge"), scores, strict=True)
+        for draw in (0, 1)
+    }
+    lines = asking.left_out(kept, ["a", "b", "c"], ["random", "margin", "badge"], (50,)).splitlines()
+    assert lines[2:] == [
+        "| `a` | badge | +5.0 | -10.0 |",
+        "| `b` | badge | +5.0 | -10.0 |",
+        "| `c` | margin | +10.0 | -10.0 |",
+    ]
+
+
 def test_accuracy_is_a_comparison_with_other_rows(
     load: Any, letters: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

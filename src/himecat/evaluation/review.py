@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import os
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.asking import choose
 from himecat.classifier.protocol import Classifier
 from himecat.errors import UsageError
 from himecat.evaluation.explain import explain_row
@@ -44,33 +44,7 @@ def documents_to_ask(
     seed: int,
 ) -> Rows:
     """The rows of the documents to ask a person about, in that order."""
-    try:
-        asking = importlib.import_module("himecat.classifier.asking")
-    except ModuleNotFoundError:
-        return least_margin(probabilities, labelled, count)
-    found = asking.choose(
-        probabilities, classifier.directions(corpus), labelled=labelled, count=count, seed=seed
-    )
-    return np.asarray(found, dtype=np.int64)
-
-
-def least_margin(probabilities: npt.NDArray[np.float32], labelled: Rows, count: int) -> Rows:
-    """The unlabelled documents whose two most probable leaves are nearest to each other.
-
-    Examples
-    --------
-    >>> sure = np.array([[0.9, 0.1], [0.5, 0.5], [0.6, 0.4]], dtype=np.float32)
-    >>> least_margin(sure, np.array([1]), 2).tolist()
-    [2, 0]
-    """
-    if probabilities.shape[1] < 2:
-        margin = probabilities[:, 0].copy()
-    else:
-        best = np.partition(probabilities, -2, axis=1)[:, -2:]
-        margin = best[:, 1] - best[:, 0]
-    margin[labelled] = np.inf
-    order = np.argsort(margin, kind="stable")[:count]
-    return np.asarray(order[np.isfinite(margin[order])], dtype=np.int64)
+    return choose(probabilities, classifier.directions(corpus), labelled=labelled, count=count, seed=seed)
 
 
 def review_rows(
