@@ -20,10 +20,10 @@ from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Default, Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
-from himecat.predictor import Predictor, readers_of
+from himecat.predictor import Predictor
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
-from himecat.views.base import View
+from himecat.views.base import View, readers_of
 
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
 _KEPT = (

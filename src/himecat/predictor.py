@@ -26,7 +26,7 @@ from himecat.methods import Method, check_number, check_value
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.runtime.threads import prefetch, usable_threads
 from himecat.sklearn_compat import Estimator
-from himecat.views.base import View
+from himecat.views.base import View, readers_of
 from himecat.views.encoder import EncoderView
 from himecat.views.space import JointSpace
 from himecat.views.text_encoder import open_encoder
@@ -132,8 +132,7 @@ class Predictor(Estimator):
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
-        corpus = self.encode(X)
-        return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
+        return self.classifier_.leaf_probabilities(self.encode(X), usable_threads(self.threads))
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
@@ -269,8 +268,7 @@ class Predictor(Estimator):
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
-        corpus = self.encode(X)
-        return self.classifier_.directions(corpus)
+        return self.classifier_.directions(self.encode(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Leaf micro F1 of the predictions for the documents that have a label."""
@@ -310,9 +308,7 @@ class Predictor(Estimator):
         return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
 
     def review(self, X: Any, count: int = 50, seed: int | None = None) -> list[dict[str, Any]]:
-        """Choose documents for a person to look at, those whose labels should teach most.
-
-        Documents that are labelled already, in the model or in the documents themselves, are left out.
+        """Choose documents for a person to look at, those whose labels should teach most; not labelled ones.
 
         Parameters
         ----------
@@ -321,15 +317,13 @@ class Predictor(Estimator):
         count : int
             How many.
         seed : int, optional
-            Another seed may give other documents; `random_state` by default.
+            `random_state` by default.
 
         Returns
         -------
         list of dict
-            For each document its fields (long texts cut), `suggestion1` to `suggestion3` with `confidence1` to
-            `confidence3`, `why` (words and metadata values that speak for the first) and an empty `answer`. Filled in,
-            :meth:`himecat.HiMeCat.correct` takes it; an answer is a path, a name, `1`, `2` or `3` for a
-            suggestion, `skip`, or empty.
+            For each document its fields, three suggestions with their confidence, `why` (what speaks for the first) and
+            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it.
 
         Examples
         --------
@@ -340,7 +334,8 @@ class Predictor(Estimator):
         >>> rows[0]["text"], len(rows[0]["suggestion1"]), rows[0]["answer"]
         ('red car', 1, '')
         """
-        from himecat.evaluation.review import documents_to_ask, review_rows
+        from himecat.classifier.asking import choose
+        from himecat.evaluation.review import review_rows
 
         self._check_fitted()
         check_number("count", count, 1, 1e6, above=False, whole=True)
@@ -358,13 +353,12 @@ class Predictor(Estimator):
         if out.all():
             raise DataError("Every document is labelled already: there is none to review.")
         probabilities = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
-        chosen = documents_to_ask(
+        chosen = choose(
             probabilities,
-            corpus,
-            self.classifier_,
-            np.flatnonzero(out),
-            count,
-            int(self.random_state) if seed is None else seed,
+            self.classifier_.directions(corpus),
+            labelled=np.flatnonzero(out),
+            count=count,
+            seed=int(self.random_state) if seed is None else seed,
         )
         return review_rows(
             source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
@@ -406,14 +400,3 @@ class Predictor(Estimator):
 
 def _usable(origins: Sequence[Origin]) -> npt.NDArray[np.bool_]:
     return np.array([origin.usable for origin in origins], dtype=bool)
-
-
-def readers_of(views: Sequence[View]) -> list[ColumnReader]:
-    """What computes columns for these views while documents are read.
-
-    Examples
-    --------
-    >>> readers_of([])
-    []
-    """
-    return [view.reader for view in views if view.reader is not None]

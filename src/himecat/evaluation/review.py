@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.asking import choose
 from himecat.classifier.protocol import Classifier
 from himecat.errors import UsageError
 from himecat.evaluation.explain import explain_row
@@ -33,18 +32,6 @@ _REASONS = 6
 _WIDTHS = {"id": 14, "text": 70, "metadata": 20, "suggestion": 32, "confidence": 11, "why": 40, "answer": 36}
 
 Rows = npt.NDArray[np.int64]
-
-
-def documents_to_ask(
-    probabilities: npt.NDArray[np.float32],
-    corpus: Corpus,
-    classifier: Classifier,
-    labelled: Rows,
-    count: int,
-    seed: int,
-) -> Rows:
-    """The rows of the documents to ask a person about, in that order."""
-    return choose(probabilities, classifier.directions(corpus), labelled=labelled, count=count, seed=seed)
 
 
 def review_rows(

@@ -1,4 +1,4 @@
-"""Two names exchanged in one step, so that nobody ever finds either of them missing."""
+"""Two names exchanged in one step, so that nobody ever finds one of them missing; and names kept by the disk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import errno
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 # What systems and file systems answer that cannot do it; EPERM is what some containers say of calls they do not know.
@@ -50,3 +51,25 @@ def exchange(one: Path, other: Path) -> bool:
     if code in _CANNOT:
         return False
     raise OSError(code, os.strerror(code), str(one), None, str(other))
+
+
+def sync_tree(folder: Path) -> None:
+    """Have the disk take all files and folders below a folder, and itself."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            with open(path, "r+b") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk take the names in a folder."""
+    # Not every system can do it, and the files themselves are safe by now.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

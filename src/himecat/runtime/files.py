@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from himecat.errors import HimecatError, OutputError
-from himecat.runtime.exchange import exchange
+from himecat.runtime.exchange import exchange, sync_folder, sync_tree
 from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover, swap_by_renames
 
 MODEL_FILE = "model.json"
@@ -157,10 +157,10 @@ def _folder_in_place(folder: str | os.PathLike[str], what: str, *, replace: bool
         temporary, lock = new_folder(target)
         try:
             yield temporary
-            _sync_tree(temporary)
+            sync_tree(temporary)
             if not _move_in(temporary, target, replace=replace):
                 raise _exists_already(shown)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         finally:
             # What is under the temporary name now is the old folder, or a new one that failed.
             try:
@@ -302,7 +302,7 @@ def atomic_bytes(path: str | os.PathLike[str], what: str) -> Iterator[io.Buffere
             stream.close()
             if temporary:
                 os.replace(temporary, target)
-                _sync_folder(target.parent)
+                sync_folder(target.parent)
     finally:
         # The rename has worked, or something has failed, also by Ctrl-C. Closing below the buffers keeps
         # them from being written once more to a disk that is full.
@@ -359,26 +359,6 @@ def _is_stream(path: str | Path) -> bool:
     """Whether a path leads to a pipe, a device or an open file, which a rename would cut off."""
     is_open = os.path.abspath(path).startswith(_OPEN_FILES)
     return os.path.exists(path) and (is_open or not os.path.isfile(path))
-
-
-def _sync_tree(folder: Path) -> None:
-    for path in sorted(folder.rglob("*")):
-        if path.is_dir():
-            _sync_folder(path)
-        else:
-            with open(path, "r+b") as file:
-                os.fsync(file.fileno())
-    _sync_folder(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    # Not every system can do it, and the files themselves are safe by now.
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _move_in(temporary: Path, target: Path, *, replace: bool) -> bool:

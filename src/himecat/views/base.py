@@ -217,3 +217,14 @@ def view_class(name: str) -> type[View]:
     if name not in _registered:
         raise UsageError(f"There is no view {name!r}: register its class with himecat.register_view first.")
     return _registered[name]
+
+
+def readers_of(views: Sequence[View]) -> list[ColumnReader]:
+    """What computes columns for these views while documents are read.
+
+    Examples
+    --------
+    >>> readers_of([])
+    []
+    """
+    return [view.reader for view in views if view.reader is not None]
