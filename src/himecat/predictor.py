@@ -16,9 +16,12 @@ from himecat.evaluation.explain import DocumentExplanation, LabelExplanation, ex
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
-from himecat.input.documents import Fields
+from himecat.input.csv_form import checked_delimiter
+from himecat.input.fields import Fields
 from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
+from himecat.input.reading import Reading
+from himecat.input.separators import path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
@@ -37,8 +40,14 @@ class Predictor(Estimator):
     encoder: str | os.PathLike[str] | None
     views: Sequence[View]
     text: str | Sequence[str]
-    label_field: str
+    label_field: str | Sequence[str]
     id_field: str
+    sheet: str | None
+    delimiter: str | None
+    labels_from_folders: bool
+    metadata_: tuple[str, ...]
+    label_field_: str | tuple[str, ...]
+    separator_: str
     min_confidence: float
     skip_bad: bool
     online: bool
@@ -66,13 +75,18 @@ class Predictor(Estimator):
         """What has to be computed from documents while they are read, such as the encoder's vectors."""
         return readers_of(self._views())
 
-    def _fields(self) -> Fields:
+    def _fields(self, *, fitted: bool = True) -> Fields:
+        """Which fields are read; those that a fit found for itself are read again."""
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
         if isinstance(self.ignore_metadata, str):
             raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
-        return Fields(text, tuple(self.metadata), self.label_field, self.id_field)
+        reading = Reading(self.sheet, checked_delimiter(self.delimiter), self.labels_from_folders)
+        metadata = self.metadata_ if fitted else tuple(self.metadata)
+        labels = self.label_field_ if fitted else self.label_field
+        labels = labels if isinstance(labels, str) else tuple(labels)
+        return Fields(text, metadata, labels, self.id_field, reading=reading)
 
     def encode(self, X: Any) -> Corpus:
         """Documents as the word and metadata ids of this model; what the model does not know is left out."""
@@ -165,7 +179,7 @@ class Predictor(Estimator):
         labels = labels_by_row(y, len(nodes))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
-        truth = np.array([taxonomy.find(label) for label in labels.values()], dtype=np.int64)
+        truth = np.array([self._node(label) for label in labels.values()], dtype=np.int64)
         return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
 
     def explain(
@@ -184,7 +198,7 @@ class Predictor(Estimator):
             How many of each.
         """
         taxonomy = self._fitted_taxonomy()
-        node = None if label is None else taxonomy.find(label)
+        node = None if label is None else self._node(label)
         if documents is None:
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
@@ -202,9 +216,19 @@ class Predictor(Estimator):
         """
         from himecat.paper.fit import example_documents
 
-        node = self._fitted_taxonomy().find(label)
+        node = self._node(label)
         chosen = int(self.random_state) if seed is None else seed
         return example_documents(self.space_, node, self.method_, count, chosen)
+
+    def _node(self, label: Any) -> int:
+        """The node of a label, as labels were written in the fit, or as a path with slashes."""
+        tree = self._fitted_taxonomy()
+        try:
+            return tree.find(label)
+        except DataError:
+            if (path := path_of(label, self.separator_)) == label:
+                raise
+            return tree.find(path)  # type: ignore[arg-type]
 
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()

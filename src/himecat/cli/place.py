@@ -28,6 +28,8 @@ def predict(
     id_field: Annotated[
         str | None, o.option(o.INPUT, "Field with the id, if not as in fit.", "--id", metavar="NAME")
     ] = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     online: o.Online = False,
@@ -64,7 +66,7 @@ def predict(
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.
     check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
-    changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
+    changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad, "sheet": sheet, "delimiter": delimiter}
     if text is not None:
         changes["text"] = names(text)
     if id_field is not None:

@@ -66,7 +66,7 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     return taxonomy
 
 
-def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
+def infer_taxonomy(label_paths: Iterable[object], *, slashed: bool = True) -> Taxonomy:
     """The smallest tree that holds every label found in documents; names are sorted at each level.
 
     Lists and `a/b/c` strings are paths from the top; a path that another one continues ends at an inner node.
@@ -76,6 +76,8 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
     ----------
     label_paths : iterable of str or list of str
         The labels as the documents give them.
+    slashed : bool
+        Whether a slash in a name separates levels.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
             names = label_names(label)
         except DataError as error:
             raise DataError(f"{place}: {error}") from None
-        if len(names) == 1 and "/" in names[0]:
+        if slashed and len(names) == 1 and "/" in names[0]:
             names = path_parts(names)
         elif isinstance(label, str):
             bare.add(names[0])
@@ -248,7 +250,7 @@ def _refuse_too_deep(depth: int, place: str, category: str = "") -> None:
 
 def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
     """Read `parent child child ...` lines; a category below several parents is copied to each of them."""
-    found = Problems()
+    found = Problems(noun="lines")
     children: dict[str, list[str]] = {}
     line_of_name: dict[str, int] = {}
     line_of_edge: dict[tuple[str, str], int] = {}
