@@ -134,14 +134,15 @@ class TestErrors:
     def test_no_labels_at_all(self) -> None:
         documents = [document("three words here")]
         assert messages(check(documents, TREE), "error") == [
-            "No document carries labels in the field 'labels': label about five documents of each category."
+            "no document has the field 'labels'; fields found: 'text'. Name the labels' field with --labels, or label "
+            "about five documents of each category."
         ]
         assert messages(check(documents), "error") == messages(check(documents, TREE), "error")
 
     def test_the_tree_is_inferred_from_labels(self) -> None:
-        report = check([document("three words here", label) for label in ("a/b", ["a", "c"], "d", 5)])
-        assert report.labels_per_leaf == (("d", 1), ("a/b", 1), ("a/c", 1))
-        assert ["the number 5" in error for error in messages(report, "error")] == [True]
+        report = check([document("three words here", label) for label in ("a/b", ["a", "c"], "d", 5, 5.5)])
+        assert report.labels_per_leaf == (("5", 1), ("d", 1), ("a/b", 1), ("a/c", 1))
+        assert ["the number 5.5" in error for error in messages(report, "error")] == [True]
 
 
 class TestWarnings:
@@ -301,7 +302,7 @@ class TestPrinted:
         assert "no errors" not in lines
 
     def test_it_fits_80_columns_and_counts_what_it_hides(self) -> None:
-        documents = [*sound(), *(document(f"some text {n}", "nowhere" * 9) for n in range(60))]
+        documents = [*sound(), *(document(f"some text {n}", f"{n}nowhere" * 9) for n in range(60))]
         text = printed(check(documents, TREE, TAGS))
         assert max(map(len, text.split("\n"))) <= 80
         assert "60 errors" in text

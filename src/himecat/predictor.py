@@ -197,7 +197,7 @@ class Predictor(Estimator):
         top : int
             How many of each.
         """
-        taxonomy = self._fitted_taxonomy()
+        self._check_fitted()
         node = None if label is None else self._node(label)
         if documents is None:
             if node is None:

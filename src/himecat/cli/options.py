@@ -31,7 +31,10 @@ def option(panel: str, explanation: str, *flags: str, metavar: str = "", **limit
 
 
 Documents = Annotated[
-    Path, typer.Argument(metavar="DOCS", help="JSONL, CSV, Excel or Parquet file (.gz and .zst too), or a folder of texts.")
+    Path,
+    typer.Argument(
+        metavar="DOCS", help="JSONL, CSV, Excel or Parquet file (.gz and .zst too), or a folder of texts."
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.")]
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="A category: its name, or its path a/b/c.")]
@@ -48,15 +51,23 @@ Tree = Annotated[
 Metadata = Annotated[str | None, option(INPUT, "Metadata fields, separated by commas.", metavar="A,B")]
 Text = Annotated[str, option(INPUT, "Text fields, separated by commas.", metavar="A,B")]
 LabelField = Annotated[
-    str, option(INPUT, "Field with the labels; several are the levels: level1,level2.", "--labels", metavar="NAME")
+    str,
+    option(
+        INPUT, "Field with the labels; several are the levels: level1,level2.", "--labels", metavar="NAME"
+    ),
 ]
 Separator = Annotated[
     str | None,
-    option(INPUT, "What separates levels in a label, such as '>'; `none`: nothing. Found by default.", metavar="TEXT"),
+    option(
+        INPUT,
+        "What separates levels in a label, such as '>'; `none`: nothing. Found by default.",
+        metavar="TEXT",
+    ),
 ]
 Sheet = Annotated[str | None, option(INPUT, "Sheet of a workbook; the first by default.", metavar="NAME")]
 Delimiter = Annotated[
-    str | None, option(INPUT, "What separates the columns of a CSV file; found by default.", metavar="CHARACTER")
+    str | None,
+    option(INPUT, "What separates the columns of a CSV file; found by default.", metavar="CHARACTER"),
 ]
 FolderLabels = Annotated[
     bool, option(INPUT, "The sub-folders of a folder of texts are its labels.", "--labels-from-folders")

@@ -66,7 +66,12 @@ def predict(
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.
     check_places({"--output": output}, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
-    changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad, "sheet": sheet, "delimiter": delimiter}
+    changes: dict[str, Any] = {
+        "threads": threads,
+        "skip_bad": skip_bad,
+        "sheet": sheet,
+        "delimiter": delimiter,
+    }
     if text is not None:
         changes["text"] = names(text)
     if id_field is not None:

@@ -180,7 +180,9 @@ def _widths(text: str, delimiter: str, is_cut: bool) -> list[int]:
     """How many fields the first rows have; none where they cannot be read."""
     rows: list[int] = []
     try:
-        for row in islice(csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True), _ROWS):
+        for row in islice(
+            csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True), _ROWS
+        ):
             if row:
                 rows.append(len(row))
         full = True
@@ -195,4 +197,6 @@ def _widths(text: str, delimiter: str, is_cut: bool) -> list[int]:
 def _doubt(possible: Sequence[str]) -> BrokenFile:
     names = " and ".join(_NAMES[one] for one in possible)
     options = " or ".join("--delimiter tab" if one == "\t" else f"--delimiter '{one}'" for one in possible)
-    return BrokenFile(f"the columns could be separated by {names}: say which ({options}, in Python delimiter=).")
+    return BrokenFile(
+        f"the columns could be separated by {names}: say which ({options}, in Python delimiter=)."
+    )

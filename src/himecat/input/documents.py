@@ -155,16 +155,23 @@ class _Reader:
         names = (*(record.header or found), *record.unread)
         if self._suggested is None:
             own = {self._fields.id, *self._fields.metadata, *self._fields.label_fields}
-            texts = {name: len(value) for name, value in found.items() if isinstance(value, str) and name not in own}
+            texts = {
+                name: len(value)
+                for name, value in found.items()
+                if isinstance(value, str) and name not in own
+            }
             self._suggested = max(texts, key=texts.__getitem__, default="")
         wanted = " or ".join(map(quoted, self._fields.text[:_SHOWN_FIELDS]))
         message = f"the document has no field {wanted}; fields found: {_listing(names)}."
         if self._suggested and (self._suggested in names):
-            message += f" Name the text field with --text {shlex.quote(self._suggested)} (text={self._suggested!r})."
+            message += (
+                f" Name the text field with --text {shlex.quote(self._suggested)} (text={self._suggested!r})."
+            )
         return message
 
     def _label(self, found: Mapping[str, object], wrong: list[str], longest: int) -> object | None:
         if self._levels:
+            label: object | None
             label, gap = level_path(found, self._levels)
             if gap:
                 wrong.append(gap)
@@ -186,7 +193,9 @@ class _Reader:
         for kind in self._fields.metadata:
             if kind in self._missing_everywhere:
                 tell = self._problems.error if self._required else self._problems.warning
-                tell("", f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} fields seen: {seen}.")
+                tell(
+                    "", f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} fields seen: {seen}."
+                )
 
 
 def missing_field(name: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from himecat.errors import UsageError
 from himecat.input.problems import half_character, quoted
-from himecat.input.reading import Reading
+from himecat.input.reading import AS_FOUND, Reading
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Fields:
     labels: str | tuple[str, ...] = "labels"
     id: str = "id"
     extra: tuple[str, ...] = ()
-    reading: Reading = Reading()
+    reading: Reading = AS_FOUND
 
     def __post_init__(self) -> None:
         """Check the names; a single name may stand for a tuple of one."""

@@ -25,8 +25,8 @@ from himecat.input.dataset import (
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems, shortened
 from himecat.input.streams import shown
-from himecat.input.text_folders import holds_texts
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.text_folders import holds_texts
 
 _PER_LEAF = 5
 

@@ -20,7 +20,7 @@ from himecat.errors import DataError, UsageError
 from himecat.input.csv_form import CsvForm, csv_form
 from himecat.input.parquet import parquet_rows
 from himecat.input.problems import Problems, described, half_character, quoted
-from himecat.input.reading import Reading
+from himecat.input.reading import AS_FOUND, Reading
 from himecat.input.sheets import sheet_rows
 from himecat.input.small_files import unreadable_json
 from himecat.input.streams import (
@@ -32,8 +32,8 @@ from himecat.input.streams import (
     shown,
     too_long,
 )
-from himecat.input.text_folders import check_folder, folder_texts
 from himecat.input.tables import TableRows, check_names, present_fields, table_rows
+from himecat.input.text_folders import check_folder, folder_texts
 from himecat.runtime.bounds import bounds, size
 
 # An array is read whole; it may be so many times as long as a line.
@@ -82,7 +82,7 @@ def iter_records(
     source: Source,
     problems: Problems,
     wanted: Collection[str] | None = None,
-    reading: Reading = Reading(),
+    reading: Reading = AS_FOUND,
 ) -> Iterator[Record]:
     """Read the records of a file, a table or a list, in order, without holding them all.
 
@@ -313,9 +313,7 @@ def _past_blanks(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _csv_records(
-    stream: io.BufferedReader, path: str, form: CsvForm, problems: Problems
-) -> Iterator[Record]:
+def _csv_records(stream: io.BufferedReader, path: str, form: CsvForm, problems: Problems) -> Iterator[Record]:
     delimiter = form.delimiter
     if form.encoding != "utf-16":
         check_start(stream)

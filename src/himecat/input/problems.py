@@ -156,6 +156,13 @@ class Problem:
         return f"{self.count:,} {self.noun}{listed}: {self.message}"
 
 
+def _source_of(place: str) -> str:
+    """What several places have in common: the file of lines, the folder of files."""
+    if place[-1:].isdigit():
+        return "".join(place.rsplit(" ", 2)[:-2])
+    return place.rpartition("/")[0] or place
+
+
 @dataclass
 class Problems:
     """A bounded list of findings; past `keep` different ones of a severity only the count grows.
@@ -180,21 +187,24 @@ class Problems:
     stops: bool = True
     lenient: bool = False
     noun: str = "documents"
-    _positions: dict[tuple[Severity, str], int] = field(default_factory=dict, repr=False)
-    _kept: dict[Severity, int] = field(default_factory=lambda: {"error": 0, "warning": 0, "note": 0}, repr=False)
+    _positions: dict[tuple[Severity, str, str], int] = field(default_factory=dict, repr=False)
+    _kept: dict[Severity, int] = field(
+        default_factory=lambda: {"error": 0, "warning": 0, "note": 0}, repr=False
+    )
 
     def add(self, severity: Severity, place: str, message: str) -> None:
         """Record a finding of the given severity; one that is known at another place only gets that place."""
         self.counts[severity] += 1
         place, message = clipped(place, _LONGEST_PLACE), clipped(message, _LONGEST_MESSAGE)
-        position = self._positions.get((severity, message))
+        key = severity, _source_of(place), message
+        position = self._positions.get(key)
         if position is not None:
             known = self.items[position]
             shown = known.more_places + ((place,) if len(known.more_places) < _MORE_PLACES else ())
             self.items[position] = replace(known, count=known.count + 1, more_places=shown)
             self._kept[severity] += 1
         elif len(self.of(severity)) < self.keep:
-            self._positions[severity, message] = len(self.items)
+            self._positions[key] = len(self.items)
             self.items.append(Problem(severity, place, message, noun=self.noun))
             self._kept[severity] += 1
 

@@ -27,3 +27,7 @@ class Reading:
     sheet: str | None = None
     delimiter: str | None = None
     folders: bool = False
+
+
+AS_FOUND = Reading()
+"""Everything is found out from the files."""

@@ -127,10 +127,10 @@ def find_separator(labels: Iterable[object], tree: Nodes | None) -> Separator:
     --------
     >>> find_separator(["Audio/Video > TV", "Audio/Video > Radio", "Books > Maps"], None).text
     '>'
-    >>> find_separator(["a|b>c", "a|d>c", "e|b>f"], None)
+    >>> find_separator(["a|b>c", "a|b>d", "a|e>f"], None)
     Traceback (most recent call last):
     ...
-    himecat.errors.DataError: labels: both `|` and `>` could separate levels, as in 'a|b>c': say which ...
+    himecat.errors.DataError: labels: both `>` and `|` could separate levels, as in 'a|b>c': say which ...
     """
     distinct: dict[str, None] = {}
     for label in labels:
@@ -170,37 +170,28 @@ def _by_tree(values: Sequence[str], present: Mapping[str, Sequence[str]], tree: 
 
 
 def _by_values(values: Sequence[str], present: Mapping[str, Sequence[str]]) -> Separator:
-    certain = [one for one in present if _is_certain(one, present[one], len(values))]
-    others = [one for one in certain if one != SLASH]
-    if SLASH in present and others:
-        # `Audio/Video > TV`: blanks around one of them, or one in every label and the other in few, tell.
-        if len(others) == 1 and _outranks(others[0], SLASH, present, len(values)):
-            certain = others
-        elif not _outranks(SLASH, others[0], present, len(values)):
-            raise _doubt(SLASH, others[0], present)
-        else:
-            certain = [SLASH]
-    if len(certain) > 1:
-        first, second = certain[:2]
-        if _outranks(second, first, present, len(values)):
-            first, second = second, first
-        if len(certain) > 2 or not _outranks(first, second, present, len(values)):
-            raise _doubt(first, second, present)
-        certain = [first]
-    if certain and certain[0] != SLASH:
-        return Separator(certain[0], tuple(present[certain[0]][:2]))
-    if SLASH in present:
-        return Separator(SLASH, tuple(present[SLASH][:2]))
-    # Without a slash nothing would be separated, and often enough something should be.
-    doubtful = [one for one in present if len(present[one]) >= max(2, _SOME * len(values))]
-    if doubtful and any(_repeats(one, present[one]) or _blanks_around(one, present[one]) for one in doubtful):
-        one = doubtful[0]
+    count = len(values)
+    # A slash separates wherever it stands, unless something else does so with more right.
+    possible = [one for one in present if one == SLASH or _is_possible(one, present[one], count)]
+    if possible in ([], [SLASH]):
+        return Separator(SLASH, tuple(present.get(SLASH, ())[:2]))
+    first = [one for one in possible if all(_outranks(one, other, present, count) for other in possible)]
+    if len(first) != 1:
+        raise _doubt(possible[0], possible[1], present)
+    found = first[0]
+    if found != SLASH and not _is_certain(found, present[found], count):
         raise DataError(
-            f"labels: `{one}` stands in {len(present[one]):,} of {len(values):,} different labels, such as "
-            f"{quoted(present[one][0])}: say whether it separates levels (--separator '{one}', separator={one!r}) or "
-            "not (--separator none)."
+            f"labels: `{found}` stands in {len(present[found]):,} of {count:,} different labels, such as "
+            f"{quoted(present[found][0])}: say whether it separates levels (--separator '{found}', "
+            f"separator={found!r}) or not (--separator none)."
         )
-    return Separator()
+    return Separator(found, tuple(present[found][:2]))
+
+
+def _is_possible(separator: str, values: Sequence[str], count: int) -> bool:
+    if len(values) < max(2, _SOME * count):
+        return False
+    return _repeats(separator, values) or _blanks_around(separator, values)
 
 
 def _is_certain(separator: str, values: Sequence[str], count: int) -> bool:
@@ -222,6 +213,8 @@ def _blanks_around(separator: str, values: Sequence[str]) -> bool:
 
 
 def _outranks(one: str, other: str, present: Mapping[str, Sequence[str]], count: int) -> bool:
+    if one == other:
+        return True
     if len(present[one]) < _MOST * count:
         return False
     no_blanks = not any(f" {other} " in value for value in present[other])

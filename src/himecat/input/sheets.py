@@ -22,7 +22,9 @@ _MANY_EMPTY = 10_000
 def sheet_rows(
     stream: io.BufferedReader, place: str, sheet: str | None, problems: Problems
 ) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
-    """The number, the names of all columns and the fields of every row of a sheet below its header; a formula gives its last value.
+    """Of every row below the header: its number, the names of all columns, and its fields.
+
+    A formula gives its last value.
 
     Parameters
     ----------
@@ -73,7 +75,9 @@ def sheet_rows(
     yield from _rows(found[name], place, problems)
 
 
-def _rows(sheet: Any, place: str, problems: Problems) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
+def _rows(
+    sheet: Any, place: str, problems: Problems
+) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
     header: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     empty = errors = unnamed = 0
@@ -129,7 +133,9 @@ def _check_archive(stream: io.BufferedReader) -> None:
     start = stream.read(8)
     stream.seek(0)
     if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
-        raise BrokenFile("this is a workbook of an old Excel, or one with a password: save it as .xlsx without one.")
+        raise BrokenFile(
+            "this is a workbook of an old Excel, or one with a password: save it as .xlsx without one."
+        )
     try:
         with zipfile.ZipFile(stream) as archive:
             parts = archive.infolist()

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from himecat.input.problems import clipped
 
@@ -29,13 +30,9 @@ def alike(paths: Iterable[Sequence[str]], most: int = 10) -> list[tuple[str, str
     [('sports', 'Sports'), ('sports/baseball', 'sports/basebal')]
     """
     siblings: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
-    count = 0
-    for path in paths:
+    for path in islice(paths, _MOST_NAMES):
         for depth in range(len(path)):
             siblings[tuple(path[:depth])][path[depth]] = None
-        count += 1
-        if count >= _MOST_NAMES:
-            break
     found: list[tuple[str, str]] = []
     for above, names in siblings.items():
         for one, other in _pairs(list(names)):

@@ -13,7 +13,7 @@ from himecat.runtime.bounds import bounds
 
 _KINDS = (".txt", ".md", ".html", ".htm")
 _UNSEEN = frozenset(("script", "style", "template", "noscript"))
-_BLOCKS = frozenset("p div br li tr td th h1 h2 h3 h4 h5 h6 section article title".split())
+_BLOCKS = frozenset(("p", "div", "br", "li", "tr", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "title"))
 
 
 def text_files(folder: str | os.PathLike[str]) -> Iterator[str]:
@@ -111,7 +111,7 @@ class _Page(HTMLParser):
         self.parts: list[str] = []
         self._unseen = 0
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, _: object) -> None:
         if tag in _UNSEEN:
             self._unseen += 1
         elif tag in _BLOCKS:

@@ -7,7 +7,7 @@ and lists everything, because its `Problems` do not stop. So whatever passes a c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from himecat.errors import DataError, UsageError
@@ -48,7 +48,7 @@ class Material:
     problems: Problems
     keywords: Mapping[int, tuple[str, ...]] | None = None
     separator: str = SLASH
-    fields: Fields = Fields()
+    fields: Fields = field(default_factory=Fields)
 
     @property
     def mean_length(self) -> int:
@@ -72,7 +72,7 @@ class Validated:
     supervision: Supervision | None = None
     keywords: Mapping[int, tuple[str, ...]] | None = None
     separator: str = SLASH
-    fields: Fields = Fields()
+    fields: Fields = field(default_factory=Fields)
     names: Sequence[str] = ()
 
 
@@ -209,9 +209,7 @@ def validate(
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus
     if tree is not None and labelled is not None:
         if keywords is not None:
-            found.keywords = read_keywords(
-                keywords, tree, problems, corpus.words.tokenizer, found.separator
-            )
+            found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer, found.separator)
             problems.raise_errors()
             known = known_keywords(found.keywords, corpus.words, tree, problems)
             labelled = replace(labelled, keywords={node: found.keywords[node] for node in known})
@@ -224,9 +222,7 @@ def validate(
     return found
 
 
-def _read_labels(
-    found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None
-) -> None:
+def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None) -> None:
     """Set the tree, where none was given, and the labelled documents."""
     problems, loaded, tree = found.problems, found.loaded, found.taxonomy
     assert loaded is not None
@@ -286,7 +282,10 @@ def _no_labels(found: Validated) -> str:
     if found.names and not set(names) & set(found.names):
         meant = nearest(names[0], found.names) or ";"
         listed = shortened([quoted(name) for name in found.names], 8)
-        return f"no document has {where}{meant} fields found: {listed}. Name the labels' field with --labels."
+        return (
+            f"no document has {where}{meant} fields found: {listed}. Name the labels' field with --labels, or label "
+            "about five documents of each category."
+        )
     return f"No document carries labels in {where}: label about five documents of each category."
 
 
