@@ -15,8 +15,7 @@ from himecat.input.small_files import parse_json, parse_names, read_text
 LETTERS = "abcdefghij"
 ALIASES = "a: &a {" + ",".join(f"x{n}: " for n in range(10)) + "}\n"
 MERGES = ALIASES + "".join(
-    f"{here}: &{here} {{<<: [{','.join([f'*{before}'] * 10)}]}}\n"
-    for before, here in pairwise(LETTERS)
+    f"{here}: &{here} {{<<: [{','.join([f'*{before}'] * 10)}]}}\n" for before, here in pairwise(LETTERS)
 )
 
 
