@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from himecat.errors import DataError
 from himecat.input.corpus import Supervision
-from himecat.input.labels import leaves_without_labels, supervise
+from himecat.input.labels import leaves_without_labels, readable_labels, supervise
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
 
@@ -205,3 +206,13 @@ def test_leaves_without_labels_ignore_inner_nodes() -> None:
     assert [TREE.title(leaf) for leaf in missing] == [
         *("film", "arts/film", "science/physics/TCP/IP", "science/biology/other", "arts/music/other"),
     ]
+
+
+def test_half_a_character_in_a_label_is_refused() -> None:
+    tree = Taxonomy.from_paths([("a",), ("b",)])
+    for judge in (partial(supervise, tree), readable_labels):
+        found = Problems()
+        judge({0: "a", 3: ["b", "\ud800"]}, "row {}".format, found)
+        assert [str(problem) for problem in found] == [
+            r"row 3: the label holds \ud800, half of a character: repair or remove it."
+        ]

@@ -127,7 +127,11 @@ class _Reader:
         # Other records need no second look: a line is bounded, and its reader refuses half characters.
         longest = self._longest if record.unchecked else 0
         identity = _identity(found.get(fields.id), fields.id, wrong, longest)
-        name, clash = self._ids.add(identity, record.place)
+        if wrong and identity is not None:
+            # An id with half a character could not be written into a result.
+            name, clash = self._ids.skip(record.place), ""
+        else:
+            name, clash = self._ids.add(identity, record.place)
         if clash:
             wrong.append(clash)
             # Of two documents with one id, the second is not the one that the id means.

@@ -28,6 +28,7 @@ from himecat.input.streams import (
     CheckedLines,
     LongLine,
     check_start,
+    counted,
     open_stream,
     shown,
     too_long,
@@ -178,7 +179,7 @@ def _file_records(
                 )
             else:
                 records = _json_records(stream, path, kind == ".json", problems)
-            for record in records:
+            for record in counted(records, stream):
                 last = record.place
                 yield record
             if not last:

@@ -8,16 +8,13 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from himecat.errors import MissingExtraError
-from himecat.input.streams import BrokenFile, check_expansion
-from himecat.input.tables import BATCH_ROWS, Rows, TableRows, arrow_bytes, arrow_rows, check_names, named
-from himecat.runtime.bounds import size
+from himecat.input.streams import BrokenFile, check_count, check_expansion
+from himecat.input.tables import BATCH_ROWS, Rows, TableRows, arrow_bytes, arrow_rows, check_names
 
 # Rows are read in batches of about so many bytes.
 _BATCH_BYTES = 1 << 25
 # In smaller files texts are read as dictionaries, which a large one would pay for with a quarter of its reading time.
 _SMALL_FILE = 1 << 24
-# A row without any byte of its own is a repetition; only in small files it may be one by chance.
-_FREE_ROWS = 100_000
 
 
 def parquet_rows(stream: io.BufferedReader, place: str, wanted: Collection[str] | None) -> TableRows:
@@ -48,8 +45,9 @@ def parquet_rows(stream: io.BufferedReader, place: str, wanted: Collection[str] 
     stream.seek(0)
     try:
         file = ParquetFile(stream)
-        schema = file.schema_arrow
-        names = named(schema)
+        names = file.schema_arrow.names
+    except UnicodeDecodeError:
+        raise BrokenFile("the name of a column is not UTF-8: rename the column.") from None
     except failures as error:
         raise _damaged(error) from None
     check_names(place, names)
@@ -102,12 +100,7 @@ def _chunks(file: Any, chosen: set[str]) -> Iterator[Any]:
 
 
 def _check_sizes(file: Any, chosen: set[str], length: int) -> None:
-    rows = file.metadata.num_rows
-    if rows > max(_FREE_ROWS, length):
-        raise BrokenFile(
-            f"the file claims {rows:,} rows in {size(length)}: that is a repetition, not documents; write each "
-            "document once."
-        )
+    check_count(file.metadata.num_rows, length)
     check_expansion(sum(chunk.total_uncompressed_size for chunk in _chunks(file, chosen)), length)
 
 
@@ -122,5 +115,6 @@ def _repeated_columns(file: Any, chosen: set[str]) -> list[str]:
 
 
 def _rows_per_batch(file: Any, chosen: set[str]) -> int:
-    expanded = sum(chunk.total_uncompressed_size for chunk in _chunks(file, chosen))
-    return max(1, min(BATCH_ROWS, _BATCH_BYTES * file.metadata.num_rows // max(1, expanded)))
+    expanded: int = sum(chunk.total_uncompressed_size for chunk in _chunks(file, chosen))
+    rows: int = file.metadata.num_rows
+    return max(1, min(BATCH_ROWS, _BATCH_BYTES * rows // max(1, expanded)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -61,13 +61,17 @@ def half_character(value: object) -> str:
     >>> half_character(["a", {"b": "c\\ud83d"}]), half_character("a")
     ('\\\\ud83d', '')
     """
-    try:
-        # Nearly always it is one string or a list of them.
-        if all(map(str.isascii, [value] if isinstance(value, str) else value)):  # type: ignore[call-overload]
+    # Nearly always it is a string or a list of strings.
+    if isinstance(value, str):
+        if value.isascii():
             return ""
-    except TypeError:
-        pass
-    stack = [value]
+    elif isinstance(value, list):
+        try:
+            if all(map(str.isascii, value)):
+                return ""
+        except TypeError:
+            pass
+    stack: list[Any] = [value]
     # A list may hold itself, and a YAML file may name one list many times.
     seen: set[int] = set()
     while stack:

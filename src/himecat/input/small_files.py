@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def read_text(path: Path) -> str:
     """
     place, most = shown(path), bounds().line
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             # Never all of it: a device has no end.
             raw = file.read(most + 1)
     except (FileNotFoundError, NotADirectoryError):
@@ -77,6 +78,14 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{place} line {line}: invalid UTF-8; save the file with that encoding.") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to is empty, instead of being waited for."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def parse_json(text: str, place: str) -> object:

@@ -10,11 +10,13 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, TypeVar, cast
 
 from himecat.errors import DataError, MissingExtraError
 from himecat.input.problems import clipped, quoted
-from himecat.runtime.bounds import bounds, over
+from himecat.runtime.bounds import bounds, over, size
+
+Item = TypeVar("Item")
 
 _KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".xlsm")
 _PACKED = (".parquet", ".xlsx", ".xlsm")
@@ -23,6 +25,7 @@ _COMPRESSIONS = (".gz", ".zst")
 _BUFFER_BYTES = 1 << 18
 # Short files of repeated words compress very well; only what is large can do harm.
 _FREE_BYTES = 1 << 26
+_FREE_DOCUMENTS = 100_000
 # The largest that compressors use without being forced to.
 _ZSTD_WINDOW = 1 << 27
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -161,6 +164,45 @@ def check_expansion(expanded: int, read: int) -> None:
         raise BrokenFile(f"the file expands to more than {ratio:,} times its size; {larger}.")
 
 
+def check_count(documents: int, read: int) -> None:
+    """Refuse a compressed file in which documents have less than a byte each: they repeat a few.
+
+    Examples
+    --------
+    >>> check_count(1_000, 10)
+    >>> check_count(1_000_000_000, 20_000)
+    Traceback (most recent call last):
+    ...
+    himecat.input.streams.BrokenFile: there are more documents than bytes (1,000,000,000 in 20,000 bytes): ...
+    """
+    if documents > max(_FREE_DOCUMENTS, read):
+        found = f"{documents:,} in {size(read)}"
+        raise BrokenFile(
+            f"there are more documents than bytes ({found}): they repeat a few; write each once."
+        )
+
+
+def counted(records: Iterator[Item], stream: io.BufferedReader) -> Iterator[Item]:
+    """The records of a stream; where it is compressed, with a check that they are not too many for its size.
+
+    Examples
+    --------
+    >>> list(counted(iter("ab"), io.BufferedReader(io.BytesIO(b""))))
+    ['a', 'b']
+    """
+    raw = stream.raw
+    if not isinstance(raw, _CheckedExpansion):
+        return records
+
+    def checked() -> Iterator[Item]:
+        for number, record in enumerate(records):
+            if not number % _FREE_DOCUMENTS:
+                check_count(number, raw.compressed.tell())
+            yield record
+
+    return checked()
+
+
 def _expanded(raw: io.RawIOBase, compressed: io.BufferedReader) -> io.BufferedReader:
     return io.BufferedReader(_CheckedExpansion(raw, compressed), _BUFFER_BYTES)
 
@@ -169,16 +211,16 @@ class _CheckedExpansion(io.RawIOBase):
     """Decompressed bytes, as long as they are not too many for the compressed ones."""
 
     def __init__(self, raw: io.RawIOBase, compressed: io.BufferedReader) -> None:
-        self._raw, self._compressed, self._count = raw, compressed, 0
+        self._raw, self.compressed, self._count = raw, compressed, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, target: Any) -> int:
-        size = self._raw.readinto(target) or 0
-        self._count += size
-        check_expansion(self._count, self._compressed.tell())
-        return size
+        length = self._raw.readinto(target) or 0
+        self._count += length
+        check_expansion(self._count, self.compressed.tell())
+        return length
 
 
 class _ZstdStream(io.RawIOBase):

@@ -84,7 +84,7 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
 
         return TableRows.of(frame.columns, wanted, polars_rows())
     if bases & {"pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.RecordBatchReader", "pyarrow.Dataset"}:
-        names = named(source.schema)
+        names = source.schema.names
         chosen = _chosen(names, wanted)
         if "pyarrow.RecordBatch" in bases:
             source = [source]
@@ -105,24 +105,6 @@ def _chosen(names: Sequence[str], wanted: Collection[str] | None) -> dict[str, i
     return {name: place for place, name in enumerate(names) if wanted is None or name in wanted}
 
 
-def named(schema: Any) -> list[str]:
-    """The names of the columns of an Arrow schema; one that is not UTF-8 is named by its position.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> named(pyarrow.schema({"text": pyarrow.string()}))
-    ['text']
-    """
-    names = []
-    for place in range(len(schema)):
-        try:
-            names.append(schema.field(place).name)
-        except UnicodeDecodeError:
-            names.append(f"column {place}, whose name is not UTF-8")
-    return names
-
-
 def arrow_rows(batch: Any, chosen: Sequence[str] | None = None) -> Rows:
     """The rows of an Arrow batch with the fields that hold a value, as plain Python objects.
 
@@ -132,7 +114,7 @@ def arrow_rows(batch: Any, chosen: Sequence[str] | None = None) -> Rows:
     >>> arrow_rows(pyarrow.record_batch({"text": ["A hen.", None], "id": [1, 2]}))
     [{'text': 'A hen.', 'id': 1}, {'id': 2}]
     """
-    names = {name: place for place, name in enumerate(named(batch.schema))}
+    names = {name: place for place, name in enumerate(batch.schema.names)}
     chosen = list(names) if chosen is None else chosen
     return _rows(chosen, [_arrow_values(batch.column(names[name])) for name in chosen], batch.num_rows)
 
@@ -182,7 +164,7 @@ def _arrow_values(column: Any) -> tuple[list[Any], bool]:
     if kind in _ARROW_TEXTS:
         try:
             return list(column.to_numpy(zero_copy_only=False)), True
-        except ValueError:
+        except Exception:  # not UTF-8, for which the library has no error of its own
             return [_value(column, row) for row in range(len(column))], False
     if kind.startswith("dictionary<"):
         if arrow_bytes(column) < _DENSE_BYTES:
@@ -197,7 +179,7 @@ def _arrow_values(column: Any) -> tuple[list[Any], bool]:
         # A slice of a larger table still has all the values of that table behind it.
         first, here = ends[0], column.values.slice(ends[0], ends[-1] - ends[0])
         parts, sound = _arrow_values(here)
-        lists = [parts[start - first : end - first] for start, end in pairwise(ends)]
+        lists: list[Any] = [parts[start - first : end - first] for start, end in pairwise(ends)]
         if not sound:
             lists = [next((part for part in one if isinstance(part, _Unreadable)), one) for one in lists]
         if column.null_count:
