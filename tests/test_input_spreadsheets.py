@@ -156,9 +156,9 @@ class TestSeparators:
 
     def test_the_tree_tells(self) -> None:
         tree = Taxonomy.from_paths([("Audio/Video", "TV"), ("Audio/Video", "Radio"), ("a>b",)])
-        assert find_separator(["Audio/Video > TV", "Audio/Video > Radio"], tree).text == ">"
-        assert find_separator(["Audio/Video/TV", "a>b", "Radio"], tree).text == "/"
-        assert find_separator(["Audio/Video", "a>b"], tree).text == "/"
+        assert find_separator(["Audio/Video > TV", "Audio/Video > Radio"], tree.nodes_by_name).text == ">"
+        assert find_separator(["Audio/Video/TV", "a>b", "Radio"], tree.nodes_by_name).text == "/"
+        assert find_separator(["Audio/Video", "a>b"], tree.nodes_by_name).text == "/"
 
     @pytest.mark.parametrize(
         ("labels", "separator"),
@@ -277,7 +277,7 @@ class TestFolders:
         model.save(tmp_path / "model")
         loaded = HiMeCat.load(tmp_path / "model")
         assert loaded.metadata_ == ("who",)
-        assert loaded.predict(lines) == model.predict(lines)
+        assert loaded.predict(lines) == model.predict(lines) == model.predict(tmp_path)
 
 
 class TestTrees:

@@ -18,6 +18,7 @@ from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.input.csv_form import checked_delimiter
 from himecat.input.fields import Fields
+from himecat.input.folders import documents_of
 from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
 from himecat.input.reading import Reading
@@ -108,7 +109,7 @@ class Predictor(Estimator):
         self, X: Any, problems: Problems, batch_size: int | None
     ) -> Iterator[tuple[list[Origin], Corpus]]:
         return iter_encoded(
-            X,
+            documents_of(X),
             self._fields(),
             self.space_.vocabulary,
             self.space_.values,

@@ -138,7 +138,7 @@ def _repeated_texts(words: Ragged) -> list[tuple[int, int]]:
 def _check_metadata(report: CheckReport, loaded: LoadedCorpus, place: str) -> CheckReport:
     problems = report.problems
     # A field that is in no document at all was reported when the documents were read.
-    told = {found.message.partition(";")[0] for found in problems.of("warning")}
+    told = {found.message.partition(";")[0] for found in (*problems.of("warning"), *problems.of("error"))}
     summaries = tuple(_summary(name, column) for name, column in loaded.corpus.metadata.items())
     for summary in summaries:
         name = quoted(summary.name)

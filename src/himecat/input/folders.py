@@ -77,6 +77,19 @@ def opened(source: Any, taxonomy: Any, fields: Fields, problems: Problems) -> Op
     return Opened(dataset.documents, tree, fields, _first_draw(dataset, place), place)
 
 
+def documents_of(source: Any) -> Any:
+    """The file with the documents of a dataset folder; any other source as it is.
+
+    Examples
+    --------
+    >>> documents_of(["a fox"])
+    ['a fox']
+    """
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and _is_dataset(source):
+        return open_dataset(source).documents
+    return source
+
+
 def _is_dataset(folder: str | os.PathLike[str]) -> bool:
     names = (TREE_FILE, METADATA_FILE, *DOCUMENT_FILES)
     return any(os.path.exists(os.path.join(folder, name)) for name in names)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from himecat.errors import DataError, UsageError
 from himecat.input.problems import clipped, quoted
-from himecat.input.taxonomy.nodes import Nodes
 
 SLASH = "/"
 """The usual separator."""
@@ -108,15 +107,15 @@ def path_of(label: object, separator: str) -> object:
     return parts if len(parts) > 1 else (parts[0] if parts and isinstance(label, str) else label)
 
 
-def find_separator(labels: Iterable[object], tree: Nodes | None) -> Separator:
+def find_separator(labels: Iterable[object], known: Container[str] | None) -> Separator:
     """Find out what separates the levels of labels.
 
     Parameters
     ----------
     labels : iterable
         Labels as the documents have them; lists of names have no separator.
-    tree : Nodes or None
-        With a tree, the separator is the one with which the labels are in it.
+    known : container of str, optional
+        The names of a tree; with them, the separator is the one with which the labels are in it.
 
     Raises
     ------
@@ -144,18 +143,17 @@ def find_separator(labels: Iterable[object], tree: Nodes | None) -> Separator:
     present = {one: found for one, found in with_any.items() if found}
     if not present:
         return Separator()
-    if tree is not None:
-        return _by_tree(values, present, tree)
+    if known is not None:
+        return _by_tree(values, present, known)
     return _by_values(values, present)
 
 
-def _by_tree(values: Sequence[str], present: Mapping[str, Sequence[str]], tree: Nodes) -> Separator:
+def _by_tree(values: Sequence[str], present: Mapping[str, Sequence[str]], names: Container[str]) -> Separator:
     """The separator with which most labels are in the tree; the usual one where none is better."""
 
     def known(separator: str) -> int:
         return sum(
-            value in tree.nodes_by_name or all(part in tree.nodes_by_name for part in split(value, separator))
-            for value in values
+            value in names or all(part in names for part in split(value, separator)) for value in values
         )
 
     counts = {one: known(one) for one in (SLASH, *present)}
@@ -165,7 +163,7 @@ def _by_tree(values: Sequence[str], present: Mapping[str, Sequence[str]], tree: 
     rivals = [one for one in counts if one != best and counts[one] == counts[best]]
     if rivals:
         raise _doubt(best, rivals[0], present)
-    taken = [v for v in present[best] if v not in tree.nodes_by_name]
+    taken = [v for v in present[best] if v not in names]
     return Separator(best, tuple(taken[:2]))
 
 

@@ -242,11 +242,15 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         problems.error("", _no_labels(found))
         problems.raise_errors()
         return
+    taken = None
     with problems.recorded():
-        taken = find_separator(labels.values(), tree) if separator is None else Separator(separator)
+        names = None if tree is None else tree.nodes_by_name
+        taken = find_separator(labels.values(), names) if separator is None else Separator(separator)
         found.separator = taken.text
         if said := taken.said():
             problems.note("", said)
+    if taken is None:
+        return  # in doubt, and asked for
     if found.separator != SLASH:
         labels = {row: path_of(label, found.separator) for row, label in labels.items()}
         found.loaded = loaded = replace(loaded, labels=labels) if y is None else loaded
