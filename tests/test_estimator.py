@@ -651,7 +651,7 @@ def test_an_unknown_classifier_is_named_before_training() -> None:
 
 def test_documents_that_cannot_work_are_explained() -> None:
     documents = topic_documents(30)
-    with pytest.raises(DataError, match="No document carries labels in the field 'labels'"):
+    with pytest.raises(DataError, match="no document has the field 'labels'"):
         quick().fit([d | {"labels": None} for d in documents])
     with pytest.raises(DataError, match="There is no document to work with"):
         quick().fit([])

@@ -122,13 +122,13 @@ def test_the_root_is_no_label(label: Any) -> None:
 @pytest.mark.parametrize(
     ("label", "found"),
     [
-        (5, "the number 5"),
-        (np.int64(5), "the number 5"),
+        (5.5, "the number 5.5"),
+        (np.float64(5.5), "the number 5.5"),
         (True, "the truth value true"),
         ({"a": 1}, "an object"),
         (None, "nothing (null)"),
         (b"optics", "type bytes"),
-        ([5], "the number 5"),
+        ([5.5], "the number 5.5"),
         (["science", None], "nothing (null)"),
         (["science", ["physics"]], "but a list was found"),
         ([{"a": 1}], "an object"),

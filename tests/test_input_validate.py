@@ -206,10 +206,10 @@ def test_what_check_passes_can_be_learned_from(
         (
             [
                 {"text": "red fox", "labels": "a"},
-                {"text": "red hen", "labels": 5},
+                {"text": "red hen", "labels": 5.5},
                 {"text": "b", "labels": "b"},
             ],
-            "docs.jsonl line 2: a label must be a name or a list of names, but the number 5 was found.",
+            "docs.jsonl line 2: a label must be a name or a list of names, but the number 5.5 was found.",
         ),
     ],
     ids=["rare words", "a number as label"],

@@ -16,7 +16,9 @@ from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
 from himecat.input.corrections import plan_change
+from himecat.input.fields import Fields
 from himecat.input.problems import Problems
+from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Default, Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
@@ -28,7 +30,7 @@ from himecat.views.base import View, readers_of
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
 _KEPT = (
     "metadata", "ignore_metadata", "text", "label_field", "id_field", "encoder", "min_confidence", "random_state",
-    "allow_empty_leaves",
+    "allow_empty_leaves", "separator",
 )  # fmt: skip
 
 
@@ -55,7 +57,14 @@ class HiMeCat(Predictor):
         What splits texts into words: `unicode` for scripts with spaces, `ngrams` or `dictionary` (needs
         `himecat[dictionary]`) for those without, `subwords` for pieces of words, or an object of your own.
     text, label_field, id_field
-        The other fields: one or several with text, the labels and the id.
+        The other fields: one or several with text, the labels (several fields: the levels of the category) and the id.
+    separator : str, optional
+        What separates the levels of a label, such as ">"; "none" where names have no levels. By default it is
+        found from the labels and the tree.
+    sheet, delimiter : str, optional
+        The sheet of a workbook, by default the first; what separates the columns of a CSV file, by default found.
+    labels_from_folders : bool
+        Where documents are a folder of text files: whether the folders below it are their labels.
     method : {"default", "paper"}, Default or Paper, optional
         How to learn, by name or with hyperparameters of one's own: `Default(em_rounds=3)`. In a grid search:
         `method__em_rounds`.
@@ -92,6 +101,8 @@ class HiMeCat(Predictor):
         The method that was used, with all its hyperparameters.
     history_ : list of Round
         The course of representation learning; empty where the space is spectral.
+    separator_ : str
+        What separates the levels of labels.
     problems_ : Problems
         Warnings and notes found in the input.
     quality_ : Quality or None
@@ -120,8 +131,12 @@ class HiMeCat(Predictor):
         views: Sequence[View] = (),
         tokenizer: str | Tokenizer = "unicode",
         text: str | Sequence[str] = "text",
-        label_field: str = "labels",
+        label_field: str | Sequence[str] = "labels",
         id_field: str = "id",
+        separator: str | None = None,
+        sheet: str | None = None,
+        delimiter: str | None = None,
+        labels_from_folders: bool = False,
         method: str | Method | None = None,
         preset: str | None = None,
         min_confidence: float = 0.0,
@@ -142,6 +157,10 @@ class HiMeCat(Predictor):
         self.text = text
         self.label_field = label_field
         self.id_field = id_field
+        self.separator = separator
+        self.sheet = sheet
+        self.delimiter = delimiter
+        self.labels_from_folders = labels_from_folders
         self.method = method
         self.preset = preset
         self.min_confidence = min_confidence
@@ -199,6 +218,7 @@ class HiMeCat(Predictor):
             keywords = {titles(node): list(words) for node, words in material.keywords.items()}
         learned_from = LearnedFrom(material.corpus, replace(material.supervision, keywords={}))
         self._set_fitted(method, fitted, keywords, material.problems, learned_from)
+        self._set_input(material.separator, material.fields)
 
     def correct(
         self, answers: Any, documents: Any = None, *, dry_run: bool = False, progress: Progress | None = None
@@ -282,6 +302,11 @@ class HiMeCat(Predictor):
         self.paths_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
         self.classes_ = self._spelled(self.taxonomy_.leaves)
 
+    def _set_input(self, separator: str, fields: Fields) -> None:
+        self.separator_ = SLASH if separator == FLAT else separator
+        self.metadata_ = tuple(fields.metadata)
+        self.label_field_ = fields.levels or fields.label_fields[0]
+
     def check(self, X: Any, y: Any = None) -> CheckReport:
         """Look over documents, tree and labels as `fit` would, and report everything found, without learning.
 
@@ -295,9 +320,9 @@ class HiMeCat(Predictor):
         Examples
         --------
         >>> from himecat import Default
-        >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "the budget law", "labels": 5}]
+        >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "the budget law", "labels": 5.5}]
         >>> print(*HiMeCat(method=Default(min_count=1)).check(documents).problems.of("error"))
-        document 1: a label must be a name or a list of names, but the number 5 was found.
+        document 1: a label must be a name or a list of names, but the number 5.5 was found.
         """
         from himecat.input.check import check
 
@@ -319,8 +344,10 @@ class HiMeCat(Predictor):
                 encoder=self.encoder is not None,
                 views=len(self.views) > 0,
             )
-        fields = self.fields()
-        if not isinstance(X, Corpus):
+        fields = self.fields(fitted=False)
+        # A dataset folder names its metadata fields itself.
+        named = fields.metadata or not isinstance(X, str | os.PathLike) or not os.path.isdir(X)
+        if not isinstance(X, Corpus) and named:
             used_metadata(fields.metadata, self.ignore_metadata)
         return {
             "taxonomy": self.taxonomy,
@@ -331,6 +358,7 @@ class HiMeCat(Predictor):
             "max_tokens": method.max_tokens,
             "allow_empty_leaves": self.allow_empty_leaves,
             "skip_bad": self.skip_bad,
+            "separator": self.separator,
             "threads": self.threads,
         }
 
@@ -347,6 +375,11 @@ class HiMeCat(Predictor):
 
         self._check_fitted()
         arguments = {name: getattr(self, name) for name in _KEPT} | {"keywords": self.keywords_}
+        arguments |= {
+            "metadata": self.metadata_,
+            "label_field": self.label_field_,
+            "separator": self.separator or self.separator_,
+        }
         fitted = Fitted(self.space_, self.classifier_, self.history_)
         learned_from = self._learned_from if corpus else None
         kept = SavedModel(arguments, self.method_, fitted, learned_from=learned_from)
@@ -376,6 +409,7 @@ class HiMeCat(Predictor):
             place = os.path.join(os.fspath(folder), "")
             found.problems.note(place, f"its encoder is the folder {encoder}, which is not part of it.")
         model._set_fitted(found.method, fitted, model.keywords, found.problems, found.learned_from)
+        model._set_input(model.separator or SLASH, model.fields(fitted=False))
         return model
 
 

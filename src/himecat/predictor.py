@@ -18,9 +18,13 @@ from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.corrections import RawLabels
-from himecat.input.documents import Fields
+from himecat.input.csv_form import checked_delimiter
+from himecat.input.fields import Fields
+from himecat.input.folders import documents_of
 from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
+from himecat.input.reading import Reading
+from himecat.input.separators import path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_number, check_value
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
@@ -40,8 +44,14 @@ class Predictor(Estimator):
     encoder: str | os.PathLike[str] | None
     views: Sequence[View]
     text: str | Sequence[str]
-    label_field: str
+    label_field: str | Sequence[str]
     id_field: str
+    sheet: str | None
+    delimiter: str | None
+    labels_from_folders: bool
+    metadata_: tuple[str, ...]
+    label_field_: str | tuple[str, ...]
+    separator_: str
     min_confidence: float
     skip_bad: bool
     online: bool
@@ -57,8 +67,7 @@ class Predictor(Estimator):
     problems_: Problems
     quality_: Quality | None
     keywords_: dict[str, list[str]] | None
-    separator: str = "/"
-    """What stands between the names of a path in one string."""
+    separator: str | None
     _learned_from: LearnedFrom | KeptCorpus | None
 
     def _views(self) -> list[View]:
@@ -74,14 +83,18 @@ class Predictor(Estimator):
         """What has to be computed from documents while they are read, such as the encoder's vectors."""
         return readers_of(self._views())
 
-    def fields(self) -> Fields:
-        """Which field of a document plays which part."""
+    def fields(self, *, fitted: bool = True) -> Fields:
+        """Which fields are read; those that a fit found for itself are read again."""
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
         if isinstance(self.ignore_metadata, str):
             raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
-        return Fields(text, tuple(self.metadata), self.label_field, self.id_field)
+        reading = Reading(self.sheet, checked_delimiter(self.delimiter), self.labels_from_folders)
+        metadata = self.metadata_ if fitted else tuple(self.metadata)
+        labels = self.label_field_ if fitted else self.label_field
+        labels = labels if isinstance(labels, str) else tuple(labels)
+        return Fields(text, metadata, labels, self.id_field, reading=reading)
 
     def encode(self, X: Any) -> Corpus:
         """Documents as the word and metadata ids of this model; what the model does not know is left out."""
@@ -118,7 +131,7 @@ class Predictor(Estimator):
     ) -> Iterator[tuple[list[Origin], Corpus]]:
         """Documents in the ids of this model; further `readers` note what is asked of them."""
         return iter_encoded(
-            X,
+            documents_of(X),
             self.fields(),
             self.space_.vocabulary,
             self.space_.values,
@@ -169,8 +182,13 @@ class Predictor(Estimator):
         placed = self.assign(X)
         return list(placed) if as_tuples else self._spelled(placed.nodes.tolist())
 
+    @property
+    def joint(self) -> str:
+        """What stands between the names of a path in one string, as in the labels of the fit."""
+        return self.separator_ if self.separator_ in "/|" else f" {self.separator_} "
+
     def _spelled(self, nodes: Sequence[int]) -> npt.NDArray[np.object_]:
-        known = {node: self.taxonomy_.spelled(node, self.separator) for node in set(nodes)}
+        known = {node: self.taxonomy_.spelled(node, self.joint) for node in set(nodes)}
         found = np.empty(len(nodes), dtype=object)
         found[:] = [known[node] for node in nodes]
         return found
@@ -279,7 +297,7 @@ class Predictor(Estimator):
         labels = labels_by_row(y, len(nodes))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
-        truth = np.array([taxonomy.find(label) for label in labels.values()], dtype=np.int64)
+        truth = np.array([self._node(label) for label in labels.values()], dtype=np.int64)
         return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
 
     def explain(
@@ -297,8 +315,8 @@ class Predictor(Estimator):
         top : int
             How many of each.
         """
-        taxonomy = self._fitted_taxonomy()
-        node = None if label is None else taxonomy.find(label)
+        self._check_fitted()
+        node = None if label is None else self._node(label)
         if documents is None:
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
@@ -389,9 +407,19 @@ class Predictor(Estimator):
         """
         from himecat.paper.fit import example_documents
 
-        node = self._fitted_taxonomy().find(label)
+        node = self._node(label)
         chosen = int(self.random_state) if seed is None else seed
         return example_documents(self.space_, node, self.method_, count, chosen)
+
+    def _node(self, label: Any) -> int:
+        """The node of a label, as labels were written in the fit, or as a path with slashes."""
+        tree = self._fitted_taxonomy()
+        try:
+            return tree.find(label)
+        except DataError:
+            if (path := path_of(label, self.separator_)) == label:
+                raise
+            return tree.find(path)  # type: ignore[arg-type]
 
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import method_arguments, names, open_model, write_json
+from himecat.cli.options import method_arguments, name_or_names, names, open_model, write_json
 from himecat.errors import UsageError
 from himecat.runtime.terminal import console, text
 
@@ -57,6 +57,10 @@ def check(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    separator: o.Separator = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
+    labels_from_folders: o.FolderLabels = False,
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
@@ -84,8 +88,12 @@ def check(
         taxonomy=taxonomy,
         metadata=names(metadata),
         text=names(text),
-        label_field=labels,
+        label_field=name_or_names(labels),
         id_field=id_field,
+        separator=separator,
+        sheet=sheet,
+        delimiter=delimiter,
+        labels_from_folders=labels_from_folders,
         keywords=keywords,
         tokenizer=tokenizer,
         skip_bad=skip_bad,

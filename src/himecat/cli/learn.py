@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Annotated
 
 from himecat.cli import options as o
-from himecat.cli.options import counted, method_arguments, names, write_json
+from himecat.cli.options import counted, method_arguments, name_or_names, names, write_json
 from himecat.cli.report import check_report, place_all, write_page
 
 
@@ -19,6 +19,10 @@ def fit(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    separator: o.Separator = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
+    labels_from_folders: o.FolderLabels = False,
     keywords: o.Keywords = None,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
@@ -66,8 +70,12 @@ def fit(
         taxonomy=taxonomy,
         metadata=names(metadata),
         text=names(text),
-        label_field=labels,
+        label_field=name_or_names(labels),
         id_field=id_field,
+        separator=separator,
+        sheet=sheet,
+        delimiter=delimiter,
+        labels_from_folders=labels_from_folders,
         keywords=keywords,
         encoder=encoder,
         skip_bad=skip_bad,

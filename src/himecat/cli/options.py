@@ -31,7 +31,10 @@ def option(panel: str, explanation: str, *flags: str, metavar: str = "", **limit
 
 
 Documents = Annotated[
-    Path, typer.Argument(metavar="DOCS", help="JSONL, CSV, TSV or Parquet file (.gz and .zst too).")
+    Path,
+    typer.Argument(
+        metavar="DOCS", help="JSONL, CSV, Excel or Parquet file (.gz and .zst too), or a folder of texts."
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.")]
 Label = Annotated[str, typer.Argument(metavar="LABEL", help="A category: its name, or its path a/b/c.")]
@@ -47,7 +50,28 @@ Tree = Annotated[
 ]
 Metadata = Annotated[str | None, option(INPUT, "Metadata fields, separated by commas.", metavar="A,B")]
 Text = Annotated[str, option(INPUT, "Text fields, separated by commas.", metavar="A,B")]
-LabelField = Annotated[str, option(INPUT, "Field with the labels.", "--labels", metavar="NAME")]
+LabelField = Annotated[
+    str,
+    option(
+        INPUT, "Field with the labels; several are the levels: level1,level2.", "--labels", metavar="NAME"
+    ),
+]
+Separator = Annotated[
+    str | None,
+    option(
+        INPUT,
+        "What separates levels in a label, such as '>'; `none`: nothing. Found by default.",
+        metavar="TEXT",
+    ),
+]
+Sheet = Annotated[str | None, option(INPUT, "Sheet of a workbook; the first by default.", metavar="NAME")]
+Delimiter = Annotated[
+    str | None,
+    option(INPUT, "What separates the columns of a CSV file; found by default.", metavar="CHARACTER"),
+]
+FolderLabels = Annotated[
+    bool, option(INPUT, "The sub-folders of a folder of texts are its labels.", "--labels-from-folders")
+]
 IdField = Annotated[str, option(INPUT, "Field with the id.", "--id", metavar="NAME")]
 SkipBad = Annotated[
     bool, option(INPUT, "Leave out documents that cannot be used, and say which.", "--skip-bad")
@@ -212,6 +236,18 @@ def names(listed: str | None) -> list[str]:
     (['authors', 'tags'], [])
     """
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
+
+
+def name_or_names(listed: str) -> str | list[str]:
+    """One field name, or the several of a comma-separated list.
+
+    Examples
+    --------
+    >>> name_or_names("labels"), name_or_names("level1,level2")
+    ('labels', ['level1', 'level2'])
+    """
+    found = names(listed)
+    return found if len(found) > 1 else "".join(found)
 
 
 def counted(number: int, thing: str = "document") -> str:

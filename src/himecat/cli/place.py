@@ -43,6 +43,8 @@ def predict(
         bool,
         o.option(o.INPUT, "Place documents that carry a label by the model, too.", "--ignore-labels"),
     ] = False,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     online: o.Online = False,
@@ -92,8 +94,14 @@ def predict(
     # The folder of a model may name another one.
     outputs = {"--output": output} if report is None else {"--output": output, "--report": report}
     check_places(outputs, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])
-    changes: dict[str, Any] = {"threads": threads, "skip_bad": skip_bad}
-    given = {"id_field": id_field, "label_field": labels, "min_confidence": min_confidence}
+    changes: dict[str, Any] = {
+        "threads": threads,
+        "skip_bad": skip_bad,
+        "sheet": sheet,
+        "delimiter": delimiter,
+    }
+    named = None if labels is None else o.name_or_names(labels)
+    given = {"id_field": id_field, "label_field": named, "min_confidence": min_confidence}
     changes |= {name: value for name, value in given.items() if value is not None}
     if text is not None:
         changes["text"] = names(text)
@@ -178,12 +186,12 @@ def _open_table(
     columns = PlacedColumns(
         fitted.taxonomy_,
         header.names,
-        separator=fitted.separator,
+        separator=fitted.joint,
         top=top,
         guess=fitted.min_confidence > 0,
-        labelled=not ignore_labels and fitted.label_field in header.names,
+        labelled=not ignore_labels and {*header.names}.issuperset(fitted.fields().label_fields),
     )
-    cells = Cells(fitted.separator, fitted.label_field)
+    cells = Cells(fitted.joint, fitted.fields().label_fields)
     with open_table(output, header, columns.added, cells) as table:
 
         def write(origins: Sequence[Origin], placed: Assignments) -> None:

@@ -126,12 +126,10 @@ def write_page(
 
 
 def _read(model: HiMeCat, documents: Path) -> Iterator[Document]:
-    from himecat.input.documents import Fields, read_documents
+    from himecat.input.documents import read_documents
     from himecat.input.problems import Problems
 
-    text = (model.text,) if isinstance(model.text, str) else tuple(model.text)
-    fields = Fields(text, tuple(model.metadata), model.label_field, model.id_field)
-    for batch in read_documents(documents, fields, Problems()):
+    for batch in read_documents(documents, model.fields(), Problems()):
         yield from batch
 
 

@@ -12,6 +12,7 @@ from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.values import label_in
 from himecat.input.workbook import workbook_records
 from himecat.runtime.terminal import original_cell, printable
 
@@ -119,7 +120,8 @@ def read_answers(
         if record.fields is None:
             continue
         # In a review that is half filled in, what is not answered is not labelled either.
-        value = record.fields.get(columns.answer if columns.answer in record.fields else fields.labels)
+        given = record.fields.get(columns.answer)
+        value = given if columns.answer in record.fields else label_in(record.fields, fields.label_fields)
         if is_missing(value):
             continue
         name = _id(record.fields.get(fields.id))

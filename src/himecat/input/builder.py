@@ -183,7 +183,9 @@ def load_corpus(
         rows = _CorpusRows(words, metadata, columns, None if whole_texts else max_tokens, threads)
         with rows.tokens:
             with problems.softened(skip_bad):
-                for batch in read_documents(source, with_extra_fields(fields, readers), problems):
+                for batch in read_documents(
+                    source, with_extra_fields(fields, readers), problems, required=True
+                ):
                     first = len(places) + len(skipped)
                     skipped += [first + row for row, document in enumerate(batch) if not document.usable]
                     usable = [document for document in batch if document.usable]

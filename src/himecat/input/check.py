@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -11,23 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus
 from himecat.input.check_report import CheckReport, MetadataSummary, render
-from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision
-from himecat.input.dataset import DRAW_FILE, METADATA_FILE, Dataset, draw, open_dataset, true_nodes
+from himecat.input.corpus import Corpus, MetadataColumn, Ragged
 from himecat.input.documents import Fields, missing_field
+from himecat.input.folders import opened
 from himecat.input.formats import Source, iter_records
 from himecat.input.problems import Problems, quoted, shortened
-from himecat.input.streams import shown
 from himecat.input.taxonomy.readers import TaxonomySource
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.validate import Draw, Validated, validate
+from himecat.input.validate import Validated, validate
 
 __all__ = ["CheckReport", "MetadataSummary", "check", "render"]
 
 _FEWEST_WORDS = 3
-_PER_LEAF = 5
 _COMMON_SHARE = 0.5
 _PEEKED_RECORDS = 1000
 _LONGEST_VALUE = 60
@@ -72,65 +68,31 @@ def check(
     """
     problems = Problems(stops=False)
     fields = fields or Fields()
-    place = shown(source) if isinstance(source, (str, os.PathLike)) else ""
-    dataset: Dataset | None = None
-    if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
-        with problems.recorded():
-            dataset = open_dataset(source, problems)
-            fields = _with_metadata(fields, dataset)
-        if dataset is None or problems.has_errors:
-            return CheckReport(problems)
-        source, place = dataset.documents, shown(dataset.documents)
-        taxonomy = dataset.taxonomy if taxonomy is None else taxonomy
+    given = None
+    with problems.recorded():
+        given = opened(source, taxonomy, fields, problems)
+    if given is None or problems.has_errors:
+        return CheckReport(problems)
+    source, fields, place = given.source, given.fields, given.place
     found = validate(
         source,
         labels,
-        taxonomy=taxonomy,
+        taxonomy=given.taxonomy,
         fields=fields,
         problems=problems,
         min_count=min_count,
         max_tokens=max_tokens,
         whole_texts=True,
-        draw=None if dataset is None else _first_draw(dataset, place),
+        draw=given.draw if labels is None else None,
         **options,
     )
     if found.loaded is None:
         return CheckReport(problems)
     report = _check_texts(CheckReport(problems, min_count=min_count), found.loaded, max_tokens, place)
     report = _check_metadata(report, found.loaded, place)
-    if not fields.metadata and (others := _other_fields(source, fields)):
+    if not fields.metadata and (others := _other_fields(source, found.fields)):
         problems.note(place, f"these fields could serve as metadata: {shortened(others)}.")
     return _check_labels(report, found, place)
-
-
-def _with_metadata(fields: Fields, dataset: Dataset) -> Fields:
-    try:
-        return replace(fields, metadata=fields.metadata or dataset.metadata)
-    except UsageError as error:
-        raise DataError(f"{dataset.folder / METADATA_FILE}: {error}") from None
-
-
-def _first_draw(dataset: Dataset, place: str) -> Draw:
-    """What `himecat evaluate` does with a dataset folder: all true labels are read, and draw 0 is taken."""
-
-    def labelled(tree: Taxonomy, loaded: LoadedCorpus, problems: Problems) -> Supervision | None:
-        own = replace(dataset, taxonomy=tree)
-        truth = true_nodes(own, loaded, problems)
-        if problems.has_errors:
-            return None
-        documents_at = np.bincount(truth, minlength=len(tree))
-        few = [leaf for leaf in tree.leaves if documents_at[leaf] <= _PER_LEAF]
-        if few:
-            problems.warning(
-                place, f"leaves with too few documents to draw {_PER_LEAF} and test: {_named(tree, few)}."
-            )
-        if own.first_draw is None:
-            problems.note(
-                str(own.folder), f"there is no {DRAW_FILE}: draw 0 is a random one, like the others."
-            )
-        return draw(own, truth, 0)
-
-    return labelled
 
 
 def _check_texts(report: CheckReport, loaded: LoadedCorpus, max_tokens: int, place: str) -> CheckReport:
@@ -176,7 +138,7 @@ def _repeated_texts(words: Ragged) -> list[tuple[int, int]]:
 def _check_metadata(report: CheckReport, loaded: LoadedCorpus, place: str) -> CheckReport:
     problems = report.problems
     # A field that is in no document at all was reported when the documents were read.
-    told = {found.message.partition(";")[0] for found in problems.of("warning")}
+    told = {found.message.partition(";")[0] for found in (*problems.of("warning"), *problems.of("error"))}
     summaries = tuple(_summary(name, column) for name, column in loaded.corpus.metadata.items())
     for summary in summaries:
         name = quoted(summary.name)
@@ -216,12 +178,12 @@ def _other_fields(source: Source | Corpus, fields: Fields) -> list[str]:
     if isinstance(source, (Iterator, Corpus)):
         return []
     suitable: dict[str, bool] = {}
-    for record in islice(iter_records(source, Problems()), _PEEKED_RECORDS):
+    for record in islice(iter_records(source, Problems(), reading=fields.reading), _PEEKED_RECORDS):
         for name, value in (record.fields or {}).items():
             values = value if isinstance(value, list) else [value]
             short = all(isinstance(part, str) and len(part) <= _LONGEST_VALUE for part in values)
             suitable[name] = suitable.get(name, True) and short
-    taken = {*fields.text, fields.labels, fields.id}
+    taken = {*fields.text, *fields.label_fields, fields.id}
     return [name for name, suits in suitable.items() if suits and name not in taken]
 
 

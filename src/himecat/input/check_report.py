@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from himecat.input.problems import Problems, Severity
+from himecat.input.problems import Problem, Problems, Severity
 from himecat.input.taxonomy.readers import render_tree
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.terminal import text
@@ -118,7 +118,7 @@ class CheckReport:
             if self.keywords_per_label is None
             else [{"label": path, "words": count} for path, count in self.keywords_per_label],
             "counts": dict(self.problems.counts),
-            "problems": [asdict(problem) for problem in self.problems],
+            "problems": [_plain(problem) for problem in self.problems],
         }
 
 
@@ -210,3 +210,14 @@ def _render_problems(problems: Problems, console: Console, errors: bool) -> None
     if not problems.has_errors:
         console.print()
         console.print(text("no errors", "bold green"))
+
+
+def _plain(problem: Problem) -> dict[str, object]:
+    found: dict[str, object] = {
+        "severity": problem.severity,
+        "place": problem.place,
+        "message": problem.message,
+    }
+    if problem.count > 1:
+        found |= {"count": problem.count, "more_places": list(problem.more_places)}
+    return found

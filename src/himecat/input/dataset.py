@@ -161,7 +161,7 @@ def _metadata_fields(file: Path) -> tuple[str, ...]:
 
 def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
     """The rows per leaf from lines of a leaf and numbers; every error of the file is reported at once."""
-    found = Problems()
+    found = Problems(noun="lines")
     rows_of: dict[str, list[int]] = {}
     leaf_of_row: dict[int, str] = {}
     lines_of: dict[int, int] = {}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
-from himecat.errors import UsageError
+from himecat.input.fields import Fields as Fields
 from himecat.input.formats import Record, Source, iter_records
 from himecat.input.problems import Problems, described, half_character, quoted
 from himecat.input.streams import too_long
+from himecat.input.values import as_label, level_path, nearest, value_name
 from himecat.runtime.bounds import bounds
 
 VALUE_SEPARATOR = "|"
@@ -27,58 +28,6 @@ _SHOWN_FIELDS = 8
 # More bits than an id of digits could be read with; Python refuses to write such numbers out.
 _LARGEST_ID_BITS = 1024
 _EVERY_ID = "give every document an id."
-
-
-@dataclass(frozen=True)
-class Fields:
-    """Which field of a record plays which part.
-
-    Parameters
-    ----------
-    text : tuple of str
-        Fields whose strings make up the text, in order; joined by a line break.
-    metadata : tuple of str
-        Fields that hold a string or a list of strings. In CSV and TSV files `|` separates values.
-    labels : str
-        Field with the category; documents without it are unlabelled.
-    id : str
-        Field with the document's id; without it the id is the position, counted from 0.
-    extra : tuple of str
-        Fields that are passed on as they are, for the readers of further columns.
-
-    Examples
-    --------
-    >>> Fields(text=("title", "abstract"), metadata=("authors",)).metadata
-    ('authors',)
-    """
-
-    text: tuple[str, ...] = ("text",)
-    metadata: tuple[str, ...] = ()
-    labels: str = "labels"
-    id: str = "id"
-    extra: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the names; a single name may stand for a tuple of one."""
-        for part in ("text", "metadata"):
-            names = getattr(self, part)
-            object.__setattr__(self, part, (names,) if isinstance(names, str) else tuple(names))
-        if not self.text:
-            raise UsageError("Name at least one text field.")
-        seen: set[str] = set()
-        for name in (*self.text, *self.metadata, self.labels, self.id):
-            if not isinstance(name, str) or not name.strip():
-                raise UsageError(f"A field name must be a non-empty string, not {quoted(name)}.")
-            if half := half_character(name):
-                raise UsageError(f"The field name {quoted(name)} holds {half}, half of a character.")
-            if name in seen:
-                raise UsageError(f"The field {quoted(name)} is named twice; a field can play one part only.")
-            seen.add(name)
-
-    @property
-    def all(self) -> frozenset[str]:
-        """Every field that plays a part."""
-        return frozenset((*self.text, *self.metadata, self.labels, self.id, *self.extra))
 
 
 class Document(NamedTuple):
@@ -108,6 +57,7 @@ def read_documents(
     remember: int | None = None,
     size: int = BATCH_SIZE,
     keep_records: bool = False,
+    required: bool = False,
 ) -> Iterator[list[Document]]:
     """Read every document of a source, in order and in batches; this is the only way from a source to documents.
 
@@ -126,6 +76,8 @@ def read_documents(
         Most documents in a batch; a batch with long texts has fewer.
     keep_records : bool
         Whether every document carries all fields that it has in the source.
+    required : bool
+        Whether a metadata field that no document has is an error.
 
     Examples
     --------
@@ -137,10 +89,10 @@ def read_documents(
     >>> print(problems.of("error")[0])
     document 1: the text is empty.
     """
-    reader = _Reader(fields, problems, remember)
+    reader = _Reader(fields, problems, remember, required)
     batch: list[Document] = []
     characters = 0
-    for record in iter_records(source, problems, None if keep_records else fields.all):
+    for record in iter_records(source, problems, None if keep_records else fields.all, fields.reading):
         document = reader.document(record)
         batch.append(document._replace(record=record.fields) if keep_records else document)
         characters += len(document.text)
@@ -155,8 +107,10 @@ def read_documents(
 class _Reader:
     """Turns the records of a source into documents; keeps the ids and the fields of those before."""
 
-    def __init__(self, fields: Fields, problems: Problems, remember: int | None) -> None:
+    def __init__(self, fields: Fields, problems: Problems, remember: int | None, required: bool) -> None:
         self._fields = fields
+        self._levels, self._required = fields.levels, required
+        self._suggested: str | None = None
         self._problems = problems
         self._ids = _Ids(remember)
         self._missing_everywhere = set(fields.metadata)
@@ -169,8 +123,8 @@ class _Reader:
         if found is None:
             return Document(record.place, self._ids.skip(record.place), "", {}, None, False)
         if self._missing_everywhere:
-            self._missing_everywhere.difference_update(found)
-            self._fields_seen.update(dict.fromkeys(found))
+            self._missing_everywhere.difference_update(record.header or found)
+            self._fields_seen.update(dict.fromkeys(record.header or found))
             if record.unread:
                 self._fields_seen.update(dict.fromkeys(record.unread))
         wrong: list[str] = []
@@ -187,12 +141,11 @@ class _Reader:
             # Of two documents with one id, the second is not the one that the id means.
             name = record.place
         text = _text(record, found, ("text",) if record.plain else fields.text, wrong, longest)
+        if text is None:
+            text = ""
+            wrong.append(self._no_text(record, found))
         metadata = _metadata(record, found, fields.metadata, wrong, longest)
-        label = found.get(fields.labels)
-        if is_missing(label):
-            label = None
-        elif longest:
-            _check_characters(label, fields.labels, wrong)
+        label = self._label(found, wrong, longest)
         if longest:
             for field in fields.extra:
                 _check_characters(found.get(field), field, wrong)
@@ -205,14 +158,52 @@ class _Reader:
             return document
         return document._replace(extra={field: found.get(field) for field in fields.extra})
 
+    def _no_text(self, record: Record, found: Mapping[str, object]) -> str:
+        """What to say where the text field is missing; the same for all documents of one source."""
+        names = (*(record.header or found), *record.unread)
+        if self._suggested is None:
+            own = {self._fields.id, *self._fields.metadata, *self._fields.label_fields}
+            texts = {
+                name: len(value)
+                for name, value in found.items()
+                if isinstance(value, str) and name not in own
+            }
+            self._suggested = max(texts, key=texts.__getitem__, default="")
+        wanted = " or ".join(map(quoted, self._fields.text[:_SHOWN_FIELDS]))
+        message = f"the document has no field {wanted}; fields found: {_listing(names)}."
+        if self._suggested and (self._suggested in names):
+            message += (
+                f" Name the text field with --text {shlex.quote(self._suggested)} (text={self._suggested!r})."
+            )
+        return message
+
+    def _label(self, found: Mapping[str, object], wrong: list[str], longest: int) -> object | None:
+        if self._levels:
+            label: object | None
+            label, gap = level_path(found, self._levels)
+            if gap:
+                wrong.append(gap)
+        else:
+            label = found.get(self._fields.label_fields[0])
+            if label is None or is_missing(label):
+                return None
+            if not isinstance(label, str):
+                label = as_label(label)
+        if longest and label is not None:
+            _check_characters(label, self._fields.label_fields[-1], wrong)
+        return label
+
     def finish(self) -> None:
-        """Warn of metadata fields that no document had."""
+        """Tell of metadata fields that no document had."""
         if not self._fields_seen:
             return
         seen = _listing(self._fields_seen)
         for kind in self._fields.metadata:
             if kind in self._missing_everywhere:
-                self._problems.warning("", f"{missing_field(kind)}; fields seen: {seen}.")
+                tell = self._problems.error if self._required else self._problems.warning
+                tell(
+                    "", f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} fields seen: {seen}."
+                )
 
 
 def missing_field(name: str) -> str:
@@ -293,7 +284,8 @@ def _identity(value: object, field: str, wrong: list[str], longest: int) -> str 
 
 def _text(
     record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str], longest: int
-) -> str:
+) -> str | None:
+    """The text of a record; None where it has none of the fields."""
     if len(names) == 1:
         only = found.get(names[0])
         if (
@@ -306,13 +298,16 @@ def _text(
             return only
     present = [name for name in names if name in found]
     if not present:
-        wanted = " or ".join(map(quoted, names[:_SHOWN_FIELDS]))
-        seen = _listing((*found, *record.unread))
-        wrong.append(f"the document has no field {wanted}; fields found: {seen}.")
-        return ""
+        # An empty cell of a workbook is not among the fields.
+        if record.header and any(name in record.header for name in names):
+            wrong.append("the text is empty.")
+            return ""
+        return None
     parts: list[str] = []
     for name in present:
         value = found[name]
+        if record.delimited and not isinstance(value, str):
+            value = value_name(value) or value
         if not isinstance(value, str):
             wrong.append(f"the text field {quoted(name)} holds {described(value)}: make it a string.")
             return ""
@@ -338,9 +333,14 @@ def _metadata(
             continue
         if isinstance(value, str):
             value = value.split(VALUE_SEPARATOR) if record.delimited else [value]
+        elif isinstance(value, set | frozenset):
+            value = sorted(value, key=str)
         elif not isinstance(value, list | tuple):
-            wrong.append(_not_strings(name, described(value)))
-            continue
+            known = value_name(value)
+            if known is None:
+                wrong.append(_not_strings(name, described(value)))
+                continue
+            value = [known]
         try:
             plain = all(map(str.isascii, value))
         except TypeError:
@@ -351,6 +351,8 @@ def _metadata(
                 values[part.strip()] = None
                 if longest:
                     _check_characters(part, name, wrong)
+            elif (known := value_name(part)) is not None:
+                values[known] = None
             elif part is not None:
                 wrong.append(_not_strings(name, f"a list with {described(part)} in it"))
                 break
@@ -381,7 +383,7 @@ def is_missing(label: object) -> bool:
 
 
 def _not_strings(name: str, found: str) -> str:
-    return f"the metadata field {quoted(name)} holds {found}: make it a string or a list of strings."
+    return f"the metadata field {quoted(name)} holds {found}: make it a string, a number, a date, or a list of them."
 
 
 def _utf8_length(text: str) -> int:

@@ -17,8 +17,11 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
 import orjson
 
 from himecat.errors import DataError, UsageError
+from himecat.input.csv_form import CsvForm, csv_form
 from himecat.input.parquet import parquet_rows
 from himecat.input.problems import Problems, described, half_character, quoted
+from himecat.input.reading import AS_FOUND, Reading
+from himecat.input.sheets import sheet_rows
 from himecat.input.small_files import unreadable_json
 from himecat.input.streams import (
     BrokenFile,
@@ -31,6 +34,7 @@ from himecat.input.streams import (
     too_long,
 )
 from himecat.input.tables import TableRows, check_names, present_fields, table_rows
+from himecat.input.text_folders import check_folder, folder_texts
 from himecat.runtime.bounds import bounds, size
 
 # An array is read whole; it may be so many times as long as a line.
@@ -46,7 +50,8 @@ class Record(NamedTuple):
 
     In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`. Of a
     table, `unread` are the names of the columns that nobody asked for. The strings of an `unchecked` record may be
-    longer than a line may be, and hold half a character.
+    longer than a line may be, and hold half a character. `header` are the names of all columns of a sheet, where
+    empty cells are no fields.
 
     Examples
     --------
@@ -60,6 +65,7 @@ class Record(NamedTuple):
     plain: bool = False
     unread: tuple[str, ...] = ()
     unchecked: bool = False
+    header: tuple[str, ...] = ()
 
 
 class Table(Protocol):
@@ -74,7 +80,10 @@ Source: TypeAlias = str | os.PathLike[str] | Iterable[Any] | Table
 
 
 def iter_records(
-    source: Source, problems: Problems, wanted: Collection[str] | None = None
+    source: Source,
+    problems: Problems,
+    wanted: Collection[str] | None = None,
+    reading: Reading = AS_FOUND,
 ) -> Iterator[Record]:
     """Read the records of a file, a table or a list, in order, without holding them all.
 
@@ -89,6 +98,8 @@ def iter_records(
         that positions stay aligned.
     wanted : collection of str, optional
         The columns of a table that are read at all; by default every one.
+    reading : Reading
+        What a file does not say of itself, such as the sheet of a workbook.
 
     Raises
     ------
@@ -102,7 +113,7 @@ def iter_records(
     [{'text': 'A red fox.'}, {'text': 'A hen.'}]
     """
     if isinstance(source, str | os.PathLike):
-        return _file_records(source, problems, wanted)
+        return _file_records(source, problems, wanted, reading)
     table = table_rows(source, wanted)
     if table is not None:
         return _table_records(table, "", problems)
@@ -111,7 +122,7 @@ def iter_records(
         kind = type(source).__name__
         known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
-    return _listed_records(source, problems, wanted)
+    return _listed_records(source, problems, wanted, reading)
 
 
 def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:
@@ -129,7 +140,7 @@ def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[
 
 
 def _listed_records(
-    items: Iterable[Any], problems: Problems, wanted: Collection[str] | None
+    items: Iterable[Any], problems: Problems, wanted: Collection[str] | None, reading: Reading
 ) -> Iterator[Record]:
     for position, item in enumerate(items):
         place = f"document {position}"
@@ -140,24 +151,34 @@ def _listed_records(
         elif isinstance(item, Record):
             yield item
         elif isinstance(item, os.PathLike):
-            yield from _file_records(item, problems, wanted)
+            yield from _file_records(item, problems, wanted, reading)
         else:
             problems.error(place, f"this is a {type(item).__name__}: a document is a mapping or a text.")
             yield Record(place, None)
 
 
 def _file_records(
-    source: str | os.PathLike[str], problems: Problems, wanted: Collection[str] | None
+    source: str | os.PathLike[str], problems: Problems, wanted: Collection[str] | None, reading: Reading
 ) -> Iterator[Record]:
-    path = os.fsdecode(source)
+    name = path = os.fsdecode(source)
     last = ""
+    if os.path.isdir(name):
+        check_folder(name)
+        for place, fields in folder_texts(name, problems, reading.folders):
+            yield Record(place, fields, plain=True, unchecked=True)
+        return
     with open_stream(path) as (kind, stream):
         path = shown(path)
         try:
             if kind == ".parquet":
                 records = _table_records(parquet_rows(stream, path, wanted), path, problems)
             elif kind in {".csv", ".tsv"}:
-                records = _csv_records(stream, path, "," if kind == ".csv" else "\t", problems)
+                records = _csv_records(stream, path, csv_form(name, reading.delimiter), problems)
+            elif kind in {".xlsx", ".xlsm"}:
+                records = (
+                    Record(f"{path} row {number}", fields, delimited=True, unchecked=True, header=header)
+                    for number, header, fields in sheet_rows(stream, path, reading.sheet, problems)
+                )
             else:
                 records = _json_records(stream, path, kind == ".json", problems)
             for record in counted(records, stream):
@@ -295,13 +316,17 @@ def _past_blanks(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _csv_records(
-    stream: io.BufferedReader, path: str, delimiter: str, problems: Problems
-) -> Iterator[Record]:
-    check_start(stream)
+def _csv_records(stream: io.BufferedReader, path: str, form: CsvForm, problems: Problems) -> Iterator[Record]:
+    delimiter = form.delimiter
+    if form.encoding != "utf-16":
+        check_start(stream)
+    for note in form.notes:
+        problems.note(path, note)
     # The lines bound a row, and with it its fields.
     csv.field_size_limit(max(csv.field_size_limit(), bounds().line + 1))
-    lines = CheckedLines(stream)
+    lines = CheckedLines(stream, form.encoding)
+    if form.hint:
+        next(lines)
     # Not strict, an unclosed quotation mark would silently swallow the rest of the file.
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] = []
@@ -323,8 +348,6 @@ def _csv_records(
             row, wrong = [], f"broken quotation marks ({error}): quote the field, double the quotes inside."
         if lines.damage:
             wrong = f"{lines.damage}: save the file as UTF-8."
-        if not header and (separator := _other_separator(lines.first, delimiter)):
-            raise BrokenFile(separator)
         if wrong and not header:
             raise BrokenFile(f"the header row has {wrong}")
         if not row and not wrong:
@@ -334,7 +357,7 @@ def _csv_records(
             check_names(place, header)
             continue
         if len(row) > len(header) and not wrong:
-            separator = "a comma" if delimiter == "," else "a tab"
+            separator = {",": "a comma", "\t": "a tab"}.get(delimiter, quoted(delimiter))
             wrong = (
                 f"{len(row)} fields under a header of {len(header)}: quote a field with {separator} in it."
             )
@@ -354,14 +377,3 @@ def _csv_records(
         )
     if header and empty:
         raise BrokenFile("the file is empty: there is a header row and no document below it.")
-
-
-def _other_separator(first: str, delimiter: str) -> str:
-    """What to say where a header row without the delimiter has another one; nothing where it has none."""
-    if delimiter in first:
-        return ""
-    if "\t" in first:
-        return "the columns are separated by tabs: separate them by commas, or let the name end in .tsv."
-    if ";" in first:
-        return "the columns are separated by semicolons: separate them by commas."
-    return ""

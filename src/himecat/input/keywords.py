@@ -12,6 +12,7 @@ import numpy as np
 from himecat.errors import DataError
 from himecat.input.corpus import IntArray, Vocabulary
 from himecat.input.problems import Problems, described, half_character, quoted, shortened
+from himecat.input.separators import SLASH, path_of
 from himecat.input.small_files import parse_names, read_text
 from himecat.input.streams import shown
 from himecat.input.taxonomy.readers import refuse_too_large
@@ -31,6 +32,7 @@ def read_keywords(
     taxonomy: Taxonomy,
     problems: Problems | None = None,
     tokenizer: Tokenizer = UNICODE,
+    separator: str = SLASH,
 ) -> dict[int, tuple[str, ...]]:
     """Read the keywords of categories.
 
@@ -46,6 +48,8 @@ def read_keywords(
         Takes what is found; without it, errors are raised, all that were found at once.
     tokenizer : Tokenizer
         The one that the documents are read with.
+    separator : str
+        What separates levels in a label.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def read_keywords(
     except DataError as error:
         found.error("", str(error))
         entries, file = {}, ""
-    for place, node, value in _words_by_node(entries, taxonomy, file, found):
+    for place, node, value in _words_by_node(entries, taxonomy, file, found, separator):
         try:
             words = _words(value, place, found, tokenizer)
         except DataError as error:
@@ -84,7 +88,7 @@ def read_keywords(
     return {node: tuple(sorted(words_of[node])) for node in sorted(words_of)}
 
 
-def keyword_labels(source: KeywordSource) -> list[str | list[str]]:
+def keyword_labels(source: KeywordSource, separator: str = SLASH) -> list[str | list[str]]:
     """The labels that keywords are given for, as `infer_taxonomy` takes them: a tree can be made of them.
 
     Raises
@@ -103,12 +107,12 @@ def keyword_labels(source: KeywordSource) -> list[str | list[str]]:
     while stack:
         above, level = stack.pop()
         for key, value in level.items():
-            label = _as_label(key)
+            label = path_of(_as_label(key), separator)
             try:
                 names = label_names(label)
             except DataError as error:
                 raise DataError(f"{file}: {error}") from None
-            path = [*above, *_parts(names)]
+            path = [*above, *(_parts(names) if separator == SLASH else names)]
             if isinstance(value, Mapping) and value:
                 stack.append(([] if path == [ROOT_NAME] else path, value))
             else:
@@ -176,7 +180,7 @@ def _load(source: object) -> tuple[Mapping[Any, Any], str]:
 
 
 def _words_by_node(
-    entries: Mapping[Any, Any], taxonomy: Taxonomy, file: str, problems: Problems
+    entries: Mapping[Any, Any], taxonomy: Taxonomy, file: str, problems: Problems, separator: str
 ) -> Iterator[tuple[str, int, object]]:
     """For every label that has words: its place in messages, its node, and the words as they are written."""
     stack: list[tuple[int, Mapping[Any, Any], str]] = [(0, entries, file)]
@@ -188,7 +192,7 @@ def _words_by_node(
                 stack.append((0, value, file))
                 continue
             try:
-                node = _node_below(taxonomy, above, _as_label(key))
+                node = _node_below(taxonomy, above, path_of(_as_label(key), separator))
             except DataError as error:
                 said = str(error).replace("the document is labelled with", "the label names")
                 problems.error(place, said)

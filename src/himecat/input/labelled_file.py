@@ -14,6 +14,7 @@ from himecat.input.labels import readable_labels
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.values import label_in
 
 
 def open_file(
@@ -84,7 +85,7 @@ def read_truth(file: str | PathLike[str], fields: Fields) -> dict[str, object]:
     for record in iter_records(file, problems):
         if record.fields is None:
             continue
-        name, label = record.fields.get(fields.id), record.fields.get(fields.labels)
+        name, label = record.fields.get(fields.id), label_in(record.fields, fields.label_fields)
         if name is None or is_missing(name):
             problems.error(record.place, f"there is no id in the field {fields.id!r} to join by.")
         elif str(name) in found:

@@ -12,6 +12,7 @@ from himecat.input.corpus import Supervision
 from himecat.input.documents import is_missing
 from himecat.input.problems import Problems, half_character
 from himecat.input.taxonomy.tree import Taxonomy, label_names
+from himecat.input.values import as_label
 
 
 def labels_by_row(y: Any, n_rows: int, skipped: Collection[int] = ()) -> dict[int, Any]:
@@ -27,7 +28,7 @@ def labels_by_row(y: Any, n_rows: int, skipped: Collection[int] = ()) -> dict[in
         raise UsageError(f"There are {n_rows + len(skipped)} documents but {len(given)} labels.")
     out = set(skipped)
     read = [label for position, label in enumerate(given) if position not in out]
-    return {row: label for row, label in enumerate(read) if not is_missing(label)}
+    return {row: as_label(label) for row, label in enumerate(read) if not is_missing(label)}
 
 
 def _as_list(y: Any) -> list[object]:
@@ -49,10 +50,10 @@ def readable_labels(
     Examples
     --------
     >>> found = Problems()
-    >>> readable_labels({0: "arts", 1: 5}, "row {}".format, found)
+    >>> readable_labels({0: "arts", 1: 5.5}, "row {}".format, found)
     {0: 'arts'}
     >>> print(*found)
-    row 1: a label must be a name or a list of names, but the number 5 was found.
+    row 1: a label must be a name or a list of names, but the number 5.5 was found.
     """
     readable: dict[int, object] = {}
     for row, label in labels.items():

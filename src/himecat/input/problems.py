@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,8 @@ _LONGEST_NAME = 120
 _LONGEST_PLACE = 300
 _LONGEST_MESSAGE = 1_600
 _LARGE_NUMBER = 10**40
+# Beside the first place of a problem that is found again and again.
+_MORE_PLACES = 2
 
 
 def clipped(text: str, most: int = _LONGEST_NAME) -> str:
@@ -127,27 +129,50 @@ def described(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding: where it is, what was found and what to do.
+    """One finding: where it is, what was found and what to do; the same at several places is one finding.
 
     Examples
     --------
     >>> print(Problem("error", "docs.jsonl line 3", "the text is empty."))
     docs.jsonl line 3: the text is empty.
+    >>> print(Problem("error", "docs.jsonl line 3", "the text is empty.", 5, ("docs.jsonl line 7",)))
+    5 documents (docs.jsonl line 3, line 7, ...): the text is empty.
     """
 
     severity: Severity
     place: str
     message: str
+    count: int = 1
+    more_places: tuple[str, ...] = ()
+    noun: str = "documents"
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}" if self.place else self.message
+        if self.count == 1:
+            return f"{self.place}: {self.message}" if self.place else self.message
+        places = [place for place in (self.place, *self.more_places) if place]
+        # Of places in one file, the file is named once.
+        ends = [place.rsplit(" ", 2) for place in places]
+        shown = places[:1] + [
+            " ".join(end[-2:]) if len(end) == 3 and end[0] == ends[0][0] else place
+            for end, place in zip(ends[1:], places[1:], strict=True)
+        ]
+        listed = f" ({', '.join(shown)}{', ...' * (self.count > len(places))})" if places else ""
+        return f"{self.count:,} {self.noun}{listed}: {self.message}"
+
+
+def _source_of(place: str) -> str:
+    """What several places have in common: the file of lines, the folder of files."""
+    if place[-1:].isdigit():
+        return "".join(place.rsplit(" ", 2)[:-2])
+    return place.rpartition("/")[0] or place
 
 
 @dataclass
 class Problems:
-    """A bounded list of findings; past `keep` of one severity only the count grows.
+    """A bounded list of findings; past `keep` different ones of a severity only the count grows.
 
     With `stops` off, errors are collected where work would stop at them, so that a check comes to its end.
+    `noun` is what the places are, where several have the same problem.
 
     Examples
     --------
@@ -165,13 +190,27 @@ class Problems:
     has_fatal: bool = False
     stops: bool = True
     lenient: bool = False
+    noun: str = "documents"
+    _positions: dict[tuple[Severity, str, str], int] = field(default_factory=dict, repr=False)
+    _kept: dict[Severity, int] = field(
+        default_factory=lambda: {"error": 0, "warning": 0, "note": 0}, repr=False
+    )
 
     def add(self, severity: Severity, place: str, message: str) -> None:
-        """Record a finding of the given severity."""
+        """Record a finding of the given severity; one that is known at another place only gets that place."""
         self.counts[severity] += 1
-        if self.counts[severity] <= self.keep:
-            shown = clipped(place, _LONGEST_PLACE), clipped(message, _LONGEST_MESSAGE)
-            self.items.append(Problem(severity, *shown))
+        place, message = clipped(place, _LONGEST_PLACE), clipped(message, _LONGEST_MESSAGE)
+        key = severity, _source_of(place), message
+        position = self._positions.get(key)
+        if position is not None:
+            known = self.items[position]
+            shown = known.more_places + ((place,) if len(known.more_places) < _MORE_PLACES else ())
+            self.items[position] = replace(known, count=known.count + 1, more_places=shown)
+            self._kept[severity] += 1
+        elif len(self.of(severity)) < self.keep:
+            self._positions[key] = len(self.items)
+            self.items.append(Problem(severity, place, message, noun=self.noun))
+            self._kept[severity] += 1
 
     def error(self, place: str, message: str) -> None:
         """Record something that stops the work; while errors are `softened`, a warning."""
@@ -201,7 +240,7 @@ class Problems:
 
     def hidden(self, severity: Severity) -> int:
         """How many findings of one severity were counted but not kept."""
-        return max(0, self.counts[severity] - self.keep)
+        return self.counts[severity] - self._kept[severity]
 
     def __iter__(self) -> Iterator[Problem]:
         return iter(self.items)

@@ -18,7 +18,8 @@ from himecat.runtime.bounds import bounds, over, size
 
 Item = TypeVar("Item")
 
-_KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+_KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".xlsx", ".xlsm")
+_PACKED = (".parquet", ".xlsx", ".xlsm")
 _COMPRESSIONS = (".gz", ".zst")
 
 _BUFFER_BYTES = 1 << 18
@@ -34,6 +35,7 @@ _FOREIGN_STARTS = {
     b"\x1f\x8b": "the file is compressed with gzip: let its name end in .gz.",
     b"\x28\xb5\x2f\xfd": "the file is compressed with zstd: let its name end in .zst.",
     b"PAR1\x15": "this is a Parquet file: let its name end in .parquet.",
+    b"PK\x03\x04": "this is an archive or a workbook: let the name of a workbook end in .xlsx.",
 }
 
 
@@ -118,7 +120,7 @@ def _kind_and_compression(path: str) -> tuple[str, str]:
     if name.endswith(_COMPRESSIONS):
         name, compression = os.path.splitext(name)
     kind = os.path.splitext(name)[1]
-    if kind not in _KINDS or (kind == ".parquet" and compression):
+    if kind not in _KINDS or (kind in _PACKED and compression):
         if at == "nothing":
             raise DataError(f"{shown(path)}: there is no such file (texts are given as a list of strings).")
         found = (
@@ -126,7 +128,7 @@ def _kind_and_compression(path: str) -> tuple[str, str]:
             if kind
             else "the name has no suffix"
         )
-        known = f"{', '.join(_KINDS)} (all but .parquet also .gz or .zst)"
+        known = f"{', '.join(_KINDS)} (all but .parquet and .xlsx also .gz or .zst)"
         raise DataError(f"{shown(path)}: {found}; documents are read from {known}.")
     if at == "other":
         raise DataError(f"{shown(path)}: this is a device or a socket; write the documents to a file.")
@@ -296,7 +298,7 @@ def too_long(what: str, least: int) -> str:
 
 
 class CheckedLines:
-    """Lines of a text stream that remember the first one, and where the first byte that is not UTF-8 stood.
+    """Lines of a text stream that remember where the first byte that is not UTF-8 stood.
 
     A line that is too long is passed over, and a `LongLine` raised in its place.
 
@@ -307,13 +309,12 @@ class CheckedLines:
     (2, 'invalid UTF-8 at byte 6 of line 2 (0xe9)')
     """
 
-    def __init__(self, stream: io.BufferedReader) -> None:
-        self._text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+    def __init__(self, stream: io.BufferedReader, encoding: str = "utf-8-sig") -> None:
+        self._text = io.TextIOWrapper(stream, encoding, "surrogateescape", newline="")
         self._longest = bounds().line
         self._row_characters = 0
         self.number = 0
         self.damage = ""
-        self.first = ""
 
     def start_row(self) -> None:
         """Forget what was found in the lines of the row before."""
@@ -341,6 +342,4 @@ class CheckedLines:
             position = len(line[: bad.start()].encode("utf-8", "surrogateescape")) + 1
             byte = f"0x{ord(bad[0]) - 0xDC00:02x}"
             self.damage = f"invalid UTF-8 at byte {position} of line {self.number} ({byte})"
-        if self.number == 1:
-            self.first = line
         return line

@@ -6,8 +6,8 @@ and lists everything, because its `Problems` do not stop. So whatever passes a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from himecat.errors import DataError, UsageError
@@ -15,12 +15,17 @@ from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
+from himecat.input.folders import Draw, opened
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
-from himecat.input.problems import Problems, shortened
+from himecat.input.prepare import prepare
+from himecat.input.problems import Problems, quoted, shortened
+from himecat.input.separators import SLASH, Separator, checked, find_separator, path_of
+from himecat.input.spellings import alike
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
+from himecat.input.values import nearest
 from himecat.runtime.progress import Progress
 
 
@@ -42,6 +47,8 @@ class Material:
     supervision: Supervision
     problems: Problems
     keywords: Mapping[int, tuple[str, ...]] | None = None
+    separator: str = SLASH
+    fields: Fields = field(default_factory=Fields)
 
     @property
     def mean_length(self) -> int:
@@ -64,6 +71,9 @@ class Validated:
     taxonomy: Taxonomy | None = None
     supervision: Supervision | None = None
     keywords: Mapping[int, tuple[str, ...]] | None = None
+    separator: str = SLASH
+    fields: Fields = field(default_factory=Fields)
+    names: Sequence[str] = ()
 
 
 def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Material:
@@ -72,7 +82,17 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
     Takes the options of `validate`.
     """
     problems = Problems()
-    found = validate(X, y, problems=problems, progress=progress, **options)
+    given = opened(X, options.pop("taxonomy"), options.pop("fields"), problems)
+    found = validate(
+        given.source,
+        y,
+        taxonomy=given.taxonomy,
+        fields=given.fields,
+        problems=problems,
+        progress=progress,
+        draw=given.draw if y is None else None,
+        **options,
+    )
     problems.raise_errors()
     for problem in problems:
         progress.say(f"{problem.severity}: {problem}")
@@ -81,10 +101,15 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
     assert found.loaded is not None
     assert found.taxonomy is not None
     assert found.supervision is not None
-    return Material(found.loaded.corpus, found.taxonomy, found.supervision, problems, found.keywords)
-
-
-Draw = Callable[[Taxonomy, LoadedCorpus, Problems], Supervision | None]
+    return Material(
+        found.loaded.corpus,
+        found.taxonomy,
+        found.supervision,
+        problems,
+        found.keywords,
+        found.separator,
+        found.fields,
+    )
 
 
 def validate(
@@ -105,6 +130,7 @@ def validate(
     threads: int | None = None,
     whole_texts: bool = False,
     draw: Draw | None = None,
+    separator: str | None = None,
 ) -> Validated:
     """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
 
@@ -130,6 +156,8 @@ def validate(
         Keep all words in `LoadedCorpus.all_words`, for statistics.
     draw : callable, optional
         Chooses the labelled documents, where not all that have labels are to be shown to a model.
+    separator : str, optional
+        What separates levels in a label; "none" for names without levels. By default it is found.
 
     Raises
     ------
@@ -143,7 +171,8 @@ def validate(
     >>> found.taxonomy.n_leaves, found.supervision.nodes.tolist()
     (2, [1, 2])
     """
-    found = Validated(problems)
+    found = Validated(problems, fields=fields)
+    separator = checked(separator)
     # Before the documents: the tree is small, and a fault in it should not wait for them.
     if taxonomy is not None:
         with problems.recorded():
@@ -152,6 +181,8 @@ def validate(
         _check_tokenizer(X, tokenizer)
         found.loaded = LoadedCorpus(_with_columns_of(X, readers), {}, [], [], problems)
     else:
+        X, fields, found.names = prepare(X, fields, y is None, problems)
+        found.fields = fields
         try:
             found.loaded = load_corpus(
                 X,
@@ -174,11 +205,11 @@ def validate(
                 problems.error("", str(error).split("\n", 1)[0])
             return found
     if taxonomy is None or found.taxonomy is not None:
-        _read_labels(found, y, fields, keywords, draw)
+        _read_labels(found, y, keywords, draw, separator)
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus
     if tree is not None and labelled is not None:
         if keywords is not None:
-            found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer)
+            found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer, found.separator)
             problems.raise_errors()
             known = known_keywords(found.keywords, corpus.words, tree, problems)
             labelled = replace(labelled, keywords={node: found.keywords[node] for node in known})
@@ -191,7 +222,7 @@ def validate(
     return found
 
 
-def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: Draw | None) -> None:
+def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None) -> None:
     """Set the tree, where none was given, and the labelled documents."""
     problems, loaded, tree = found.problems, found.loaded, found.taxonomy
     assert loaded is not None
@@ -208,19 +239,29 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
         return
     labels = loaded.labels if y is None else labels_by_row(y, len(loaded.corpus), loaded.skipped)
     if not labels and not keywords:
-        problems.error(
-            "",
-            f"No document carries labels in the field {fields.labels!r}: label about five documents of each "
-            "category.",
-        )
+        problems.error("", _no_labels(found))
         problems.raise_errors()
         return
+    taken = None
+    with problems.recorded():
+        names = None if tree is None else tree.nodes_by_name
+        taken = find_separator(labels.values(), names) if separator is None else Separator(separator)
+        found.separator = taken.text
+        if said := taken.said():
+            problems.note("", said)
+    if taken is None:
+        return  # in doubt, and asked for
+    if found.separator != SLASH:
+        labels = {row: path_of(label, found.separator) for row, label in labels.items()}
+        found.loaded = loaded = replace(loaded, labels=labels) if y is None else loaded
     if tree is None:
         readable = readable_labels(labels, loaded.place, problems)
         problems.raise_errors()
         try:
-            named = [] if keywords is None else keyword_labels(keywords)
-            tree = found.taxonomy = infer_taxonomy([*readable.values(), *named])
+            named = [] if keywords is None else keyword_labels(keywords, found.separator)
+            tree = found.taxonomy = infer_taxonomy(
+                [*readable.values(), *named], slashed=found.separator == SLASH
+            )
         except DataError as error:
             if problems.stops:
                 raise
@@ -229,11 +270,27 @@ def _read_labels(found: Validated, y: Any, fields: Fields, keywords: Any, draw: 
                 problems.error("", str(error))
             return
         labels = readable
+        if pairs := alike(map(tree.path, tree.leaves)):
+            shown = ", ".join(f"{quoted(one)} and {quoted(other)}" for one, other in pairs)
+            problems.warning("", f"labels that are nearly the same: {shown}; are they one category each?")
     with problems.recorded():
         found.supervision = (
             supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
         )
     problems.raise_errors()
+
+
+def _no_labels(found: Validated) -> str:
+    names = found.fields.label_fields
+    where = f"the field{'s' * (len(names) > 1)} {', '.join(map(quoted, names))}"
+    if found.names and not set(names) & set(found.names):
+        meant = nearest(names[0], found.names) or ";"
+        listed = shortened([quoted(name) for name in found.names], 8)
+        return (
+            f"no document has {where}{meant} fields found: {listed}. Name the labels' field with --labels, or label "
+            "about five documents of each category."
+        )
+    return f"No document carries labels in {where}: label about five documents of each category."
 
 
 def _check_leaves(

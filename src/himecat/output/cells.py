@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections.abc import Collection
 from typing import Any
 
 from himecat.runtime.terminal import harmless_cell, plain_json
@@ -29,7 +30,7 @@ class Cells:
     ----------
     separator : str
         Joins the names of a label that is a list.
-    label_field : str
+    label_fields : collection of str
         The column with labels.
 
     Attributes
@@ -47,8 +48,8 @@ class Cells:
     ('bell_x0007_', '12345678901234567890', 1)
     """
 
-    def __init__(self, separator: str = "/", label_field: str = "labels") -> None:
-        self._separator, self._label_field = separator, label_field
+    def __init__(self, separator: str = "/", label_fields: Collection[str] = ("labels",)) -> None:
+        self._separator, self._label_fields = separator, label_fields
         self.cut = self.replaced = self.apostrophes = 0
 
     def plain(self, column: str, value: Any) -> Any:
@@ -63,7 +64,7 @@ class Cells:
         if value is None or isinstance(value, int | datetime.date):
             return value
         if isinstance(value, list | tuple):
-            joined = self._separator if column == self._label_field else _VALUES
+            joined = self._separator if column in self._label_fields else _VALUES
             if all(isinstance(part, str) and joined not in part for part in value):
                 return self.plain(column, joined.join(value))
         if isinstance(value, list | tuple | dict):

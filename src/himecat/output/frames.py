@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from himecat.errors import UsageError
+from himecat.input.fields import Fields
 from himecat.input.problems import Problems
 from himecat.output.columns import Cell, Column, PlacedColumns
 
@@ -28,10 +29,15 @@ class Model(Protocol):
     """
 
     taxonomy_: Taxonomy
-    separator: str
-    label_field: str
     min_confidence: float
     skip_bad: bool
+
+    @property
+    def joint(self) -> str:
+        """What stands between the names of a path."""
+
+    def fields(self) -> Fields:
+        """Which field of a document plays which part."""
 
     def iter_assignments(
         self,
@@ -87,10 +93,10 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
     columns = PlacedColumns(
         model.taxonomy_,
         names,
-        separator=model.separator,
+        separator=model.joint,
         top=top,
         guess=model.min_confidence > 0,
-        labelled=not ignore_labels and model.label_field in names,
+        labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
     )
     rows = [
         row

@@ -330,7 +330,7 @@ def _documents(file: Path, fields: Fields, rows: RowIds | None = None) -> list[D
 
 
 def _record(document: Document, fields: Fields) -> dict[str, Any]:
-    named = {fields.id: document.id, fields.text[0]: document.text, fields.labels: document.labels}
+    named = {fields.id: document.id, fields.text[0]: document.text, fields.label_fields[0]: document.labels}
     return {**document.metadata, **named}
 
 

@@ -11,6 +11,7 @@ from himecat.errors import DataError
 from himecat.input.problems import described
 from himecat.input.taxonomy.nodes import Nodes
 from himecat.input.taxonomy.wording import clipped, listed, quoted, shown_path
+from himecat.input.values import number_name
 from himecat.runtime.bounds import bounds, over
 
 
@@ -27,6 +28,7 @@ def label_names(label: object) -> list[str]:
     >>> label_names(" physics "), label_names(["science", "physics"])
     (['physics'], ['science', 'physics'])
     """
+    label = number_name(label) or label
     if isinstance(label, str):
         elements: list[object] = [label]
     elif isinstance(label, (Sequence, np.ndarray)) and not isinstance(label, bytes):
@@ -35,6 +37,7 @@ def label_names(label: object) -> list[str]:
         raise DataError(f"a label must be a name or a list of names, but {described(label)} was found.")
     names = []
     for element in elements:
+        element = number_name(element) or element
         if not isinstance(element, str):
             raise DataError(f"a list of labels must hold names only, but {described(element)} was found.")
         if element.strip():

@@ -13,6 +13,7 @@ from himecat.errors import DataError
 from himecat.input.problems import Problems, shortened
 from himecat.input.small_files import parse_names, read_text
 from himecat.input.taxonomy.label_search import label_names, long_name, path_parts
+from himecat.input.taxonomy.path_files import TABLES, paths_of_lines, paths_of_table
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
 from himecat.input.taxonomy.wording import clipped, quoted
 from himecat.runtime.bounds import bounds, over
@@ -30,8 +31,9 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     Parameters
     ----------
     source : Taxonomy, path, mapping or sequence
-        A file: `.yaml`, `.yml` and `.json` hold nested names, every other file holds `parent child child ...`
-        lines, separated by blanks, or by tabs where names contain blanks. Nested names are what YAML gives: a
+        A file: `.yaml`, `.yml` and `.json` hold nested names; `.csv` and `.xlsx` columns `level1, level2, ...`
+        or `parent, child`; every other file holds one path per line (`a/b/c`, `a > b > c`), or `parent child child
+        ...` lines, separated by blanks, or by tabs where names contain blanks. Nested names are what YAML gives: a
         category maps to its children, to a list of them, or to nothing. One `ROOT` at the top is the root.
     problems : Problems, optional
         Takes notes about the tree; errors are raised, all that were found at once.
@@ -53,11 +55,17 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     elif isinstance(source, (str, PathLike)):
         path = Path(source)
         place = str(path)
+        if path.suffix.lower() in TABLES and path.is_file():
+            taxonomy = _from_table(path, problems or Problems())
+            _require_two_leaves(taxonomy, place)
+            return taxonomy
         text = read_text(path)
         if not text.strip():
             raise DataError(f"{path}: the file is empty; write the category tree into it.")
         if path.suffix.lower() in (".yaml", ".yml", ".json"):
             taxonomy = _from_nested(parse_names(text, path), place)
+        elif (paths := paths_of_lines(text, path.suffix.lower() == ".paths")) is not None:
+            taxonomy = _from_paths(paths, place)
         else:
             taxonomy = tree_of_lines(text, place, problems or Problems())
     else:
@@ -66,7 +74,7 @@ def read_taxonomy(source: TaxonomySource, problems: Problems | None = None) -> T
     return taxonomy
 
 
-def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
+def infer_taxonomy(label_paths: Iterable[object], *, slashed: bool = True) -> Taxonomy:
     """The smallest tree that holds every label found in documents; names are sorted at each level.
 
     Lists and `a/b/c` strings are paths from the top; a path that another one continues ends at an inner node.
@@ -76,6 +84,8 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
     ----------
     label_paths : iterable of str or list of str
         The labels as the documents give them.
+    slashed : bool
+        Whether a slash in a name separates levels.
 
     Examples
     --------
@@ -91,7 +101,7 @@ def infer_taxonomy(label_paths: Iterable[object]) -> Taxonomy:
             names = label_names(label)
         except DataError as error:
             raise DataError(f"{place}: {error}") from None
-        if len(names) == 1 and "/" in names[0]:
+        if slashed and len(names) == 1 and "/" in names[0]:
             names = path_parts(names)
         elif isinstance(label, str):
             bare.add(names[0])
@@ -160,6 +170,26 @@ def _require_two_leaves(taxonomy: Taxonomy, place: str) -> None:
         f"is only one leaf, {taxonomy.shown(taxonomy.leaves[0])}" if taxonomy.leaves else "are no categories"
     )
     raise DataError(f"{place}: there {only}; a tree needs two or more leaves to choose from.")
+
+
+def _from_table(path: Path, problems: Problems) -> Taxonomy:
+    found = paths_of_table(path)
+    place = str(path)
+    return tree_of_lines(found, place, problems) if isinstance(found, str) else _from_paths(found, place)
+
+
+def _from_paths(paths: Iterable[Sequence[str]], place: str) -> Taxonomy:
+    nested: Nested = {}
+    size = 0
+    for path in paths:
+        level = nested
+        names = [_checked_name(name, "at the top", place) for name in path]
+        _refuse_too_deep(len(names), place)
+        for name in names[1:] if names[:1] == [ROOT_NAME] else names:
+            size += name not in level
+            level = level.setdefault(name, {})
+        refuse_too_large(size, place)
+    return Taxonomy.from_children(nested)
 
 
 def _from_nested(source: object, place: str) -> Taxonomy:
@@ -248,7 +278,7 @@ def _refuse_too_deep(depth: int, place: str, category: str = "") -> None:
 
 def tree_of_lines(text: str, place: str, problems: Problems) -> Taxonomy:
     """Read `parent child child ...` lines; a category below several parents is copied to each of them."""
-    found = Problems()
+    found = Problems(noun="lines")
     children: dict[str, list[str]] = {}
     line_of_name: dict[str, int] = {}
     line_of_edge: dict[tuple[str, str], int] = {}

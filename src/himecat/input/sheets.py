@@ -1,0 +1,160 @@
+"""Rows of Excel workbooks, one at a time."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from himecat.errors import MissingExtraError
+from himecat.input.problems import Problems, quoted, shortened
+from himecat.input.streams import BrokenFile, check_expansion
+from himecat.input.tables import check_names
+
+# The last row that a sheet of Excel can have.
+_LAST_ROW = 1 << 20
+_ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"))
+_MANY_EMPTY = 10_000
+
+
+def sheet_rows(
+    stream: io.BufferedReader, place: str, sheet: str | None, problems: Problems
+) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
+    """Of every row below the header: its number, the names of all columns, and its fields.
+
+    A formula gives its last value.
+
+    Parameters
+    ----------
+    stream : binary stream
+        The workbook.
+    place : str
+        What messages call it.
+    sheet : str or None
+        The name of the sheet; None for the first.
+    problems : Problems
+        Receives notes and warnings.
+
+    Raises
+    ------
+    BrokenFile
+        The workbook is damaged, holds far more than its size tells, or has no such sheet.
+
+    Examples
+    --------
+    >>> import openpyxl
+    >>> book, file = openpyxl.Workbook(), io.BytesIO()
+    >>> for row in (["text", "eggs"], ["A hen.", 2], [None, None], ["A fox.", None]):
+    ...     book.active.append(row)
+    >>> book.save(file)
+    >>> [(number, fields) for number, _, fields in sheet_rows(file, "docs.xlsx", None, Problems())]
+    [(2, {'text': 'A hen.', 'eggs': 2}), (4, {'text': 'A fox.'})]
+    """
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError.for_package("openpyxl", "files", "Reading .xlsx files") from None
+    _check_archive(stream)
+    try:
+        book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+        found = {one.title: one for one in book.worksheets}
+    except Exception as error:  # the library has no error of its own for damaged files
+        raise _damaged(error) from None
+    if not found:
+        raise BrokenFile("the workbook has no sheet with rows.")
+    if sheet is not None and sheet not in found:
+        raise BrokenFile(
+            f"there is no sheet {quoted(sheet)}; the sheets are {shortened([quoted(one) for one in found])} (--sheet)."
+        )
+    name = sheet if sheet is not None else next(iter(found))
+    if sheet is None and len(found) > 1:
+        others = shortened([quoted(one) for one in found if one != name], 5)
+        problems.note(place, f"the first sheet, {quoted(name)}, is read; --sheet names another: {others}.")
+    yield from _rows(found[name], place, problems)
+
+
+def _rows(
+    sheet: Any, place: str, problems: Problems
+) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
+    header: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    empty = errors = unnamed = 0
+    try:
+        # What a file claims of the sheet's size is often wrong.
+        sheet.reset_dimensions()
+        rows = enumerate(sheet.iter_rows(values_only=True, max_row=_LAST_ROW), start=1)
+        while True:
+            number, row = next(rows, (0, ()))
+            if not number:
+                break
+            if not any(value is not None and value != "" for value in row):
+                # Formatted but empty rows may go on to the last one.
+                empty += 1
+                if empty > _MANY_EMPTY:
+                    break
+                continue
+            empty = 0
+            if not header:
+                header = tuple("" if value is None else str(value).strip() for value in row)
+                names = tuple(filter(None, header))
+                check_names(f"{place} row {number}", header)
+                continue
+            fields = {}
+            for column, value in zip(header, row, strict=False):
+                if value is None or value == "":
+                    continue
+                if value in _ERRORS:
+                    errors += 1
+                elif column:
+                    fields[column] = value
+                else:
+                    unnamed += 1
+            yield number, names, fields
+    except BrokenFile:
+        raise
+    except (KeyError, ValueError, TypeError, AttributeError, OSError, EOFError, SyntaxError) as error:
+        raise _damaged(error) from None
+    except (zipfile.BadZipFile, OverflowError, MemoryError, IndexError) as error:
+        raise _damaged(error) from None
+    if errors:
+        problems.warning(place, f"cells that hold an error such as #N/A are taken as empty: {errors:,}.")
+    if unnamed:
+        problems.warning(place, f"cells in columns without a name in the header are not read: {unnamed:,}.")
+    if not header:
+        raise BrokenFile("the sheet is empty: it needs a header row, and a document in each row below it.")
+
+
+def _check_archive(stream: io.BufferedReader) -> None:
+    """Refuse what would fill the memory, before the library opens it."""
+    length = stream.seek(0, os.SEEK_END)
+    stream.seek(0)
+    start = stream.read(8)
+    stream.seek(0)
+    if start == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
+        raise BrokenFile(
+            "this is a workbook of an old Excel, or one with a password: save it as .xlsx without one."
+        )
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            parts = archive.infolist()
+            check_expansion(sum(part.file_size for part in parts), length)
+            for part in parts:
+                if part.filename.endswith((".xml", ".rels")):
+                    with archive.open(part) as file:
+                        # Entities could multiply, and no program writes them into workbooks.
+                        if b"<!DOCTYPE" in file.read(4096):
+                            raise BrokenFile("the workbook declares a document type, which none should.")
+    except BrokenFile:
+        raise
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise _damaged(error) from None
+    except zipfile.zlib.error as error:  # type: ignore[attr-defined]
+        raise _damaged(error) from None
+    stream.seek(0)
+
+
+def _damaged(error: Exception) -> BrokenFile:
+    reason = next(iter(str(error).splitlines()), "").rstrip(".")[:200]
+    return BrokenFile(f"the workbook is damaged or of another kind ({reason or type(error).__name__}).")
