@@ -11,20 +11,18 @@ import numpy as np
 
 from himecat.classifier.protocol import Fitted
 from himecat.errors import UsageError
-from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
-from himecat.input.corrections import plan_change
 from himecat.input.fields import Fields
 from himecat.input.problems import Problems
 from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Default, Method, Paper, check_value, resolve_method
+from himecat.methods import Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
-from himecat.predictor import Predictor
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
+from himecat.teaching.corrector import Corrector
 from himecat.views.base import View, readers_of
 
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
@@ -34,7 +32,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-class HiMeCat(Predictor):
+class HiMeCat(Corrector):
     """Place documents on the paths of a category tree from a few labelled examples per leaf.
 
     Parameters
@@ -217,75 +215,8 @@ class HiMeCat(Predictor):
             titles = material.taxonomy.title
             keywords = {titles(node): list(words) for node, words in material.keywords.items()}
         learned_from = LearnedFrom(material.corpus, replace(material.supervision, keywords={}))
-        self._set_fitted(method, fitted, keywords, material.problems, learned_from)
         self._set_input(material.separator, material.fields)
-
-    def correct(
-        self, answers: Any, documents: Any = None, *, dry_run: bool = False, progress: Progress | None = None
-    ) -> Correction:
-        """Fit again with answers of people, from the documents that are kept with the model.
-
-        The model becomes what `fit` gives for the same documents with the labels of before and the answers. New
-        documents are added in the ids of the model's vocabularies: their new words are learned by a whole fit only.
-
-        Parameters
-        ----------
-        answers : mapping, path, DataFrame or list of dicts
-            Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
-            and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
-            for an inner category counts for all below it.
-        documents : path, DataFrame or list of dicts, optional
-            New documents, labelled or not. Answers for documents that the model does not know need them
-            here, or their text among the answers.
-        dry_run : bool
-            Only say what the answers change.
-
-        Returns
-        -------
-        Correction
-            What the answers said, and which documents the model places elsewhere now.
-
-        Examples
-        --------
-        >>> from himecat import Default, HiMeCat
-        >>> documents = [{"id": "a", "text": "red fox den"}, {"id": "b", "text": "old car wheel"},
-        ...              {"id": "c", "text": "red fox"}, {"id": "d", "text": "red car"}]
-        >>> model = HiMeCat(method=Default(min_count=1), threads=1)
-        >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
-        1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
-        """
-        shown = progress or (Progress() if self.verbose else silent())
-        kept, tree = self._kept(), self._fitted_taxonomy()
-        change = plan_change(answers, documents, *kept, tree, self.fields(), self._encode_new)
-        if dry_run:
-            return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
-        before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
-        found = judged(tree, change, before[change.rows])
-        shown.say(found.said)
-        if change.n_added:
-            shown.say("note: words that only new documents have are not learned until a whole fit.")
-        views = self._views()
-        options = self._input_options(change.corpus, self.method_) | {
-            "taxonomy": tree,
-            "keywords": self.keywords_,
-            "tokenizer": change.corpus.words.tokenizer,
-        }
-        material = validate.read_material(
-            change.corpus, change.supervision, readers=readers_of(views), progress=shown, **options
-        )
-        more: dict[str, Any] = {}
-        if isinstance(self.method_, Default) and not change.n_added:
-            # Labels change neither the vectors of words nor the topics.
-            more["known"] = self.classifier_.learned_views
-        # The kept documents have only the metadata types that are used.
-        self._learn(material, self.method_, views, shown, **more)
-        moves = moves_between(tree, before, self._leaves_of(change.corpus))
-        return replace(
-            found,
-            n_changed=sum(move.count for move in moves),
-            moves=moves,
-            accuracy=accuracies(quality, getattr(self, "quality_", None)),
-        )
+        self._set_fitted(method, fitted, keywords, material.problems, learned_from)
 
     def _set_fitted(
         self,
@@ -408,8 +339,8 @@ class HiMeCat(Predictor):
         if isinstance(encoder, str) and os.path.isabs(encoder):
             place = os.path.join(os.fspath(folder), "")
             found.problems.note(place, f"its encoder is the folder {encoder}, which is not part of it.")
-        model._set_fitted(found.method, fitted, model.keywords, found.problems, found.learned_from)
         model._set_input(model.separator or SLASH, model.fields(fitted=False))
+        model._set_fitted(found.method, fitted, model.keywords, found.problems, found.learned_from)
         return model
 
 

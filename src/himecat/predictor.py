@@ -17,7 +17,6 @@ from himecat.evaluation.explain import Explanations, LabelExplanation, explain_d
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
-from himecat.input.corrections import RawLabels
 from himecat.input.csv_form import checked_delimiter
 from himecat.input.fields import Fields
 from himecat.input.folders import documents_of
@@ -26,8 +25,7 @@ from himecat.input.problems import Problems
 from himecat.input.reading import Reading
 from himecat.input.separators import path_of
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import Method, check_number, check_value
-from himecat.model_folder.kept import KeptCorpus, LearnedFrom
+from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
 from himecat.sklearn_compat import Estimator
 from himecat.views.base import View, readers_of
@@ -68,7 +66,6 @@ class Predictor(Estimator):
     quality_: Quality | None
     keywords_: dict[str, list[str]] | None
     separator: str | None
-    _learned_from: LearnedFrom | KeptCorpus | None
 
     def _views(self) -> list[View]:
         """The encoder, if there is one, and the views that were given."""
@@ -324,79 +321,6 @@ class Predictor(Estimator):
         corpus, usable = self._encoded(documents)
         placed = self._assign(corpus, usable, usable_threads(self.threads))
         return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
-
-    def review(self, X: Any, count: int = 50, seed: int | None = None) -> list[dict[str, Any]]:
-        """Choose documents for a person to look at, those whose labels should teach most; not labelled ones.
-
-        Parameters
-        ----------
-        X : path, DataFrame, list of dicts or list of str
-            The documents to choose from.
-        count : int
-            How many.
-        seed : int, optional
-            `random_state` by default.
-
-        Returns
-        -------
-        list of dict
-            For each document its fields, three suggestions with their confidence, `why` (what speaks for the first) and
-            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it.
-
-        Examples
-        --------
-        >>> from himecat import Default, HiMeCat
-        >>> documents = ["red fox den", "old car wheel", "red fox", "red car"]
-        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents, ["animals", "things", None, None])
-        >>> rows = model.review(documents, count=1)
-        >>> rows[0]["text"], len(rows[0]["suggestion1"]), rows[0]["answer"]
-        ('red car', 1, '')
-        """
-        from himecat.classifier.asking import choose
-        from himecat.evaluation.review import review_rows
-
-        self._check_fitted()
-        check_number("count", count, 1, 1e6, above=False, whole=True)
-        if isinstance(X, Corpus):
-            raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
-        # Documents are read twice, the second time for the texts of those that were chosen.
-        source = X if isinstance(X, str | os.PathLike) or hasattr(X, "columns") else list(X)
-        raw = RawLabels()
-        corpus, usable = self._encoded_with(source, [raw])
-        labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
-        if self._learned_from is not None:
-            kept = self._kept()
-            labelled |= {kept.corpus.ids[row] for row in kept.supervision.rows.tolist()}
-        out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
-        if out.all():
-            raise DataError("Every document is labelled already: there is none to review.")
-        probabilities = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
-        chosen = choose(
-            probabilities,
-            self.classifier_.directions(corpus),
-            labelled=np.flatnonzero(out),
-            count=count,
-            seed=int(self.random_state) if seed is None else seed,
-        )
-        return review_rows(
-            source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
-        )
-
-    def _kept(self) -> LearnedFrom:
-        """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
-        self._check_fitted()
-        if self._learned_from is None:
-            raise UsageError(
-                "The model does not keep the documents that it was fitted on: fit it again (himecat fit, without "
-                "--no-corpus), with the answers as labels of the documents."
-            )
-        corpus, supervision = self._learned_from.read()
-        return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
-
-    def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
-        """The most probable leaf of every document."""
-        found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
-        return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
 
     def synthesize(
         self, label: str | Sequence[str], count: int = 5, seed: int | None = None

@@ -1,0 +1,1 @@
+"""What a fitted model asks people, and what it learns from their answers."""

@@ -1,0 +1,186 @@
+"""Reviewing and correcting a fitted model."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from himecat.errors import DataError, UsageError
+from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
+from himecat.input import validate
+from himecat.input.corpus import Corpus
+from himecat.input.corrections import RawLabels, plan_change
+from himecat.methods import Default, Method, check_number
+from himecat.model_folder.kept import KeptCorpus, LearnedFrom
+from himecat.predictor import Predictor
+from himecat.runtime.progress import Progress, silent
+from himecat.runtime.threads import usable_threads
+from himecat.views.base import View, readers_of
+
+
+class Corrector(Predictor):
+    """An estimator that says what to look at and takes answers; :class:`himecat.HiMeCat` fits it."""
+
+    verbose: bool
+    _learned_from: LearnedFrom | KeptCorpus | None
+
+    @abstractmethod
+    def _input_options(self, X: Any, method: Method) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _learn(
+        self,
+        material: validate.Material,
+        method: Method,
+        views: Sequence[View],
+        progress: Progress,
+        **more: Any,
+    ) -> None: ...
+
+    def review(self, X: Any, count: int = 50, seed: int | None = None) -> list[dict[str, Any]]:
+        """Choose documents for a person to look at, those whose labels should teach most; not labelled ones.
+
+        Parameters
+        ----------
+        X : path, DataFrame, list of dicts or list of str
+            The documents to choose from.
+        count : int
+            How many.
+        seed : int, optional
+            `random_state` by default.
+
+        Returns
+        -------
+        list of dict
+            For each document its fields, three suggestions with their confidence, `why` (what speaks for the first) and
+            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> documents = ["red fox den", "old car wheel", "red fox", "red car"]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents, ["animals", "things", None, None])
+        >>> rows = model.review(documents, count=1)
+        >>> rows[0]["text"], len(rows[0]["suggestion1"]), rows[0]["answer"]
+        ('red car', 1, '')
+        """
+        from himecat.classifier.asking import choose
+        from himecat.evaluation.review import review_rows
+
+        self._check_fitted()
+        check_number("count", count, 1, 1e6, above=False, whole=True)
+        if isinstance(X, Corpus):
+            raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
+        # Documents are read twice, the second time for the texts of those that were chosen.
+        source = X if isinstance(X, str | os.PathLike) or hasattr(X, "columns") else list(X)
+        raw = RawLabels()
+        corpus, usable = self._encoded_with(source, [raw])
+        labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
+        if self._learned_from is not None:
+            kept = self._kept()
+            labelled |= {kept.corpus.ids[row] for row in kept.supervision.rows.tolist()}
+        out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
+        if out.all():
+            raise DataError("Every document is labelled already: there is none to review.")
+        probabilities = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
+        chosen = choose(
+            probabilities,
+            self.classifier_.directions(corpus),
+            labelled=np.flatnonzero(out),
+            count=count,
+            seed=int(self.random_state) if seed is None else seed,
+        )
+        return review_rows(
+            source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
+        )
+
+    def _kept(self) -> LearnedFrom:
+        """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
+        self._check_fitted()
+        if self._learned_from is None:
+            raise UsageError(
+                "The model does not keep the documents that it was fitted on: fit it again (himecat fit, without "
+                "--no-corpus), with the answers as labels of the documents."
+            )
+        corpus, supervision = self._learned_from.read()
+        return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
+
+    def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
+        """The most probable leaf of every document."""
+        found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
+        return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
+
+    def correct(
+        self, answers: Any, documents: Any = None, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Correction:
+        """Fit again with answers of people, from the documents that are kept with the model.
+
+        The model becomes what `fit` gives for the same documents with the labels of before and the answers. New
+        documents are added in the ids of the model's vocabularies: their new words are learned by a whole fit only.
+
+        Parameters
+        ----------
+        answers : mapping, path, DataFrame or list of dicts
+            Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
+            and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
+            for an inner category counts for all below it.
+        documents : path, DataFrame or list of dicts, optional
+            New documents, labelled or not. Answers for documents that the model does not know need them
+            here, or their text among the answers.
+        dry_run : bool
+            Only say what the answers change.
+
+        Returns
+        -------
+        Correction
+            What the answers said, and which documents the model places elsewhere now.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> documents = [{"id": "a", "text": "red fox den"}, {"id": "b", "text": "old car wheel"},
+        ...              {"id": "c", "text": "red fox"}, {"id": "d", "text": "red car"}]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1)
+        >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
+        1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
+        """
+        shown = progress or (Progress() if self.verbose else silent())
+        kept, tree = self._kept(), self._fitted_taxonomy()
+        change = plan_change(answers, documents, *kept, tree, self.fields(), self._encode_new)
+        if dry_run:
+            return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
+        before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
+        found = judged(tree, change, before[change.rows])
+        shown.say(found.said)
+        if change.n_added:
+            shown.say("note: words that only new documents have are not learned until a whole fit.")
+        views = self._views()
+        options = self._input_options(change.corpus, self.method_) | {
+            "taxonomy": tree,
+            "keywords": self.keywords_,
+            "tokenizer": change.corpus.words.tokenizer,
+            "fields": self.fields(),
+            "separator": self.separator_,
+        }
+        material = validate.read_material(
+            change.corpus, change.supervision, readers=readers_of(views), progress=shown, **options
+        )
+        more: dict[str, Any] = {}
+        if isinstance(self.method_, Default) and not change.n_added:
+            # Labels change neither the vectors of words nor the topics.
+            more["known"] = self.classifier_.learned_views
+        # The kept documents have only the metadata types that are used.
+        self._learn(material, self.method_, views, shown, **more)
+        moves = moves_between(tree, before, self._leaves_of(change.corpus))
+        return replace(
+            found,
+            n_changed=sum(move.count for move in moves),
+            moves=moves,
+            accuracy=accuracies(quality, getattr(self, "quality_", None)),
+        )
