@@ -382,7 +382,8 @@ def _not_strings(name: str, found: str) -> str:
 
 
 def _utf8_length(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    # A character has four bytes at most, so that few texts have to be encoded to know.
+    return len(text) if text.isascii() or 4 * len(text) < _BATCH_CHARACTERS else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _check_characters(value: object, name: str, wrong: list[str]) -> None:
