@@ -316,7 +316,8 @@ def _text(
         if longest:
             _check_characters(value, name, wrong)
         parts.append(value)
-    if longest and (length := sum(map(_utf8_length, parts))) > longest:
+    # A character has four bytes at most, so that few texts have to be encoded to know.
+    if longest and 4 * sum(map(len, parts)) > longest < (length := sum(map(_utf8_length, parts))):
         wrong.append(too_long("the text", length))
         return ""
     text = "\n".join(part for part in parts if part and not part.isspace())
@@ -382,8 +383,7 @@ def _not_strings(name: str, found: str) -> str:
 
 
 def _utf8_length(text: str) -> int:
-    # A character has four bytes at most, so that few texts have to be encoded to know.
-    return len(text) if text.isascii() or 4 * len(text) < _BATCH_CHARACTERS else len(text.encode("utf-8", "surrogatepass"))
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def _check_characters(value: object, name: str, wrong: list[str]) -> None:
