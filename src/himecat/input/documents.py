@@ -314,7 +314,8 @@ def _text(
         if longest:
             _check_characters(value, name, wrong)
         parts.append(value)
-    if longest and (length := sum(map(_utf8_length, parts))) > longest:
+    # A character has four bytes at most, so that few texts have to be encoded to know.
+    if longest and 4 * sum(map(len, parts)) > longest < (length := sum(map(_utf8_length, parts))):
         wrong.append(too_long("the text", length))
         return ""
     text = "\n".join(part for part in parts if part and not part.isspace())
