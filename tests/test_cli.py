@@ -201,6 +201,13 @@ class TestEnds:
         assert (ended.returncode, ended.stderr) == (code, said)
         assert (">&-" in closed.split() and not ended.stdout) or json.loads(ended.stdout)["documents"] == 330
 
+    @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+    def test_a_closed_stream_under_another_name(self, letters: Path) -> None:
+        command = f"{shlex.quote(sys.executable)} -m himecat check {shlex.quote(str(letters))} --json /dev/stdout >&-"
+        ended = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 2
+        assert ended.stderr.startswith("himecat: The result cannot be written to /dev/stdout: ")
+
     @pytest.mark.skipif(os.name != "posix", reason="a shell that closes streams")
     def test_a_file_does_not_get_the_number_of_a_closed_stream(
         self, letters: Path, letters_model: Path, tmp_path: Path

@@ -154,3 +154,8 @@ def test_a_value_in_range_comes_in_its_plain_type(name: str, value: Any, plain: 
     found = check_value(name, value)
     assert found == plain
     assert type(found) is type(plain)
+
+
+def test_numbers_of_hundreds_of_digits_are_told() -> None:
+    with pytest.raises(UsageError, match="dimension is far too large"):
+        Default(dimension=int("9" * 400))

@@ -485,3 +485,12 @@ def test_ctrl_c_while_the_old_folder_is_removed_leaves_nothing(
     with pytest.raises(KeyboardInterrupt), atomic_folder(tmp_path / "model", overwrite=True) as unfinished:
         (unfinished / "model.json").write_text("new")
     assert contents(tmp_path) == {"model": "", "model/model.json": "new"}
+
+
+def test_a_loop_of_links_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OutputError, match="symbolic links"):
+        write_atomic(tmp_path / "loop", "text")
+    with pytest.raises(OutputError, match="symbolic links"):
+        check_target(tmp_path / "loop", overwrite=True)
+    assert os.readlink(tmp_path / "loop") == "loop"

@@ -252,6 +252,10 @@ def check_number(
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise UsageError(f"{name} must be a number, not {value!r}.")
+    try:
+        float(value)
+    except OverflowError:
+        raise UsageError(f"{name} is far too large: it must be at most {high:g}.") from None
     if whole and not (isinstance(value, Integral) or float(value).is_integer()):
         raise UsageError(f"{name} must be a whole number, not {value!r}.")
     value = float(value)

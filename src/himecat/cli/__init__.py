@@ -89,6 +89,16 @@ def _tell(message: str, code: int) -> int:
     return code
 
 
+class _Closed(io.TextIOBase):
+    """Standard output that the caller has closed: whoever writes to it learns that."""
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    def fileno(self) -> int:
+        return 1
+
+
 def _open_standard_streams() -> None:
     """Put something in the place of standard streams that the caller has closed.
 
@@ -98,10 +108,13 @@ def _open_standard_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # Nothing can be read from the first and nothing written to the second, as if they were closed.
-            os.open(os.devnull, mode)
+            # Nothing can be read from the first. To a folder nothing can be written, under whatever name it is opened.
+            try:
+                os.open(os.sep if number == 1 else os.devnull, mode)
+            except OSError:
+                os.open(os.devnull, mode)
     if sys.stdout is None:
-        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False))
+        sys.stdout = _Closed()
     if sys.stderr is None:
         sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False))
 

@@ -343,7 +343,10 @@ def _resolve_link(path: Path) -> Path:
     except ValueError:
         raise OSError("no file can have such a name") from None
     # `.` and `..` have no parent before they are resolved.
-    return Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
+    found = Path(os.path.realpath(path)) if path.is_symlink() or path.name in ("", "..") else path
+    if found.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return found
 
 
 def _file_target(path: Path) -> Path:
