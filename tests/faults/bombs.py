@@ -220,7 +220,10 @@ def _many_leaves(scene: Scene) -> tuple[Run, dict[str, str]]:
     lines = ["ROOT science arts " + " ".join(f"g{group}" for group in range(100)), "science physics biology"]
     for group in range(100):
         lines.append(f"g{group} " + " ".join(f"leaf{group}.{number}" for number in range(count // 100)))
-    return _with_tree(scene, "leaves.txt", "\n".join(lines).encode())
+    run, outputs = _with_tree(scene, "leaves.txt", "\n".join(lines).encode())
+    # The published method makes documents for every category: its time grows with their number, and it says so.
+    run.arguments = [one for one in run.arguments if not one.startswith(("--method", "--set"))]
+    return run, outputs
 
 
 def _unknown_labels(scene: Scene) -> tuple[Run, dict[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 
 from himecat.input.fields import Fields as Fields
 from himecat.input.formats import Record, Source, iter_records
+from himecat.input.ids import Ids
 from himecat.input.problems import Problems, described, half_character, quoted
 from himecat.input.streams import too_long
 from himecat.input.values import as_label, level_path, nearest, value_name
@@ -27,7 +27,6 @@ _BATCH_CHARACTERS = 1 << 20
 _SHOWN_FIELDS = 8
 # More bits than an id of digits could be read with; Python refuses to write such numbers out.
 _LARGEST_ID_BITS = 1024
-_EVERY_ID = "give every document an id."
 
 
 class Document(NamedTuple):
@@ -112,7 +111,7 @@ class _Reader:
         self._levels, self._required = fields.levels, required
         self._suggested: str | None = None
         self._problems = problems
-        self._ids = _Ids(remember)
+        self._ids = Ids(remember)
         self._missing_everywhere = set(fields.metadata)
         self._fields_seen: dict[str, None] = {}
         self._longest = bounds().line
@@ -215,54 +214,6 @@ def missing_field(name: str) -> str:
     "no document has the metadata field 'authors'"
     """
     return f"no document has the metadata field {quoted(name)}"
-
-
-class _Ids:
-    """The ids of documents: given by the source, or the position where the source gives none."""
-
-    def __init__(self, remember: int | None) -> None:
-        self._remember = remember
-        self._count = 0
-        # From an id to the place of its document. Plain strings, because millions of tuples keep the garbage
-        # collector busy.
-        self._given: dict[str, str] = {}
-        self._positions: dict[str, str] = {}
-        self._any_given = False
-        # A dictionary finds its first key slowly once many before it are gone.
-        self._in_order: deque[str] = deque()
-
-    def skip(self, place: str) -> str:
-        """The id of a document that could not be read; another document may have the same.
-
-        That is its position or, where others have ids that could be the same, its place.
-        """
-        self._count += 1
-        return place if self._any_given else str(self._count - 1)
-
-    def add(self, identity: str | None, place: str) -> tuple[str, str]:
-        """The id of the next document and, where another has it, the message that says so."""
-        name = str(self._count) if identity is None else identity
-        self._count += 1
-        if name in self._given:
-            first = self._given[name]
-            if identity is None:
-                return name, f"there is no id, and its position {name} is the id of {first}: {_EVERY_ID}"
-            return name, f"the id {quoted(name)} is also the id of {first}: ids must differ."
-        if name in self._positions:
-            first = self._positions[name]
-            return name, f"the id {quoted(name)} is the position of {first}, which has no id: {_EVERY_ID}"
-        if identity is None:
-            self._positions[name] = place
-        else:
-            self._given[name] = place
-            self._any_given = True
-        if self._remember is not None:
-            self._in_order.append(name)
-            if len(self._in_order) > self._remember:
-                oldest = self._in_order.popleft()
-                if self._given.pop(oldest, None) is None:
-                    del self._positions[oldest]
-        return name, ""
 
 
 def _identity(value: object, field: str, wrong: list[str], longest: int) -> str | None:
