@@ -62,10 +62,15 @@ def test_fit_says_how_good_it_is_and_writes_the_page(himecat: Himecat, place: Pa
     assert later.json == found
     assert "level 1: " in himecat("explain", "model").out
 
-    placed = himecat("predict", "model", "all.jsonl", "-o", "found.jsonl", "--report=predict.html", "-q")
+    placed = himecat(
+        "predict", "model", "all.jsonl", "-o", "found.jsonl", "--report=predict.html", "-q", "--ignore-labels"
+    )
     assert placed.code == 0, placed.err
     page = (place / "predict.html").read_text()
     assert "Leaf micro F1" in page
+    # Documents that keep their own label say nothing about the model.
+    kept = himecat("predict", "model", "all.jsonl", "-o", "kept.jsonl", "--report=kept.html", "-q")
+    assert (kept.code, "Leaf micro F1" in (place / "kept.html").read_text()) == (0, False)
     assert page.count('<article class="doc">') <= 24
     scored = himecat("score", "found.jsonl", "truth.csv", "--taxonomy=tree.yaml", "--json=-").json
     assert scored["documents"] == N_DOCUMENTS

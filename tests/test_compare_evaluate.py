@@ -358,7 +358,7 @@ class TestOptions:
         assert 0 < found.leaf["micro"] < 1
         tree = tmp_path / "tree.yaml"
         tree.write_text("cats:\ndogs:\n")
-        with pytest.raises(DataError, match=r"corpus\.jsonl line 1: unknown label"):
+        with pytest.raises(DataError, match=r"corpus\.jsonl line 1, line .*: unknown label"):
             evaluate(letters, draws=[1], arguments={**SMALL, "taxonomy": tree})
 
     @pytest.mark.usefixtures("in_this_process")
@@ -397,8 +397,8 @@ class TestFaults:
             (lambda document: document.update(text=""), "line 1: the text is empty"),
             (lambda document: document.pop("text"), "line 1: the document has no field 'text'"),
             (
-                lambda document: document.update(tags=3),
-                "line 1: the metadata field 'tags' holds the number 3",
+                lambda document: document.update(tags={"a": 1}),
+                "line 1: the metadata field 'tags' holds an object",
             ),
             (
                 lambda document: document.update(id="letter-0002"),
@@ -461,6 +461,7 @@ class TestFaults:
         shutil.copytree(letters, dataset)
         (dataset / "doc_id.txt").write_text("arts\t0\nlaw\t1\n")
         (dataset / "label_hier.txt").write_text("ROOT arts law\n")
+        (dataset / "meta_dict.json").write_text('{"metadata": []}')
         (dataset / "corpus.jsonl").write_text(
             '{"text": "a b", "labels": "arts"}\n{"text": "a c", "labels": "law"}\n'
         )

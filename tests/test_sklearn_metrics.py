@@ -61,7 +61,7 @@ def test_strings_and_tuples_are_the_same_paths() -> None:
     assert found.tolist() == ["/".join(path) for path in model.predict(TEXTS, as_tuples=True)]
     assert model.classes_.tolist() == ["/".join(path) for path in model.paths_]
     assert model.classes_[model.predict_proba(TEXTS).argmax(axis=1)].tolist() == found.tolist()
-    model.separator = " > "
+    model.separator_ = ">"
     assert model.predict(TEXTS[:1]).tolist() == ["sport > football"]
     assert model.set_params(min_confidence=1.0).predict(["unknown"]).tolist() == [""]
 

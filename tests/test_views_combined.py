@@ -98,7 +98,9 @@ def test_a_document_with_nothing_in_it_is_nowhere(
     corpus: Corpus, learned: tuple[Views, DocumentVectors]
 ) -> None:
     views, _ = learned
-    new = read_corpus([{"text": "unheard of"}, {"text": "unheard of", "by": "x-1"}], metadata=["by", "key"])
+    new = read_corpus(
+        [{"text": "unheard of", "key": []}, {"text": "unheard of", "by": "x-1"}], metadata=["by", "key"]
+    )
     seen = views.see(
         new.aligned(corpus.words, {kind: corpus.metadata[kind].vocabulary for kind in ("by", "key")})
     )

@@ -142,7 +142,8 @@ class Predictor(Estimator):
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
-        return self.classifier_.leaf_probabilities(self.encode(X), usable_threads(self.threads))
+        corpus = self.encode(X)
+        return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
@@ -283,7 +284,8 @@ class Predictor(Estimator):
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
-        return self.classifier_.directions(self.encode(X))
+        corpus = self.encode(X)
+        return self.classifier_.directions(corpus)
 
     def score(self, X: Any, y: Any) -> float:
         """Leaf micro F1 of the predictions for the documents that have a label."""

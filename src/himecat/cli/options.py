@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -213,7 +214,7 @@ def draws_of(dataset: Path, draws: int, per_leaf: int | None, truth: Path | None
     >>> draws_of(Path("no/such/folder"), 2, None)
     {'draws': range(0, 2), 'per_leaf': 5, 'folds': False, 'truth': None}
     """
-    alone = dataset.is_file()
+    alone = os.path.isfile(dataset)
     if truth is not None and (not alone or per_leaf is not None):
         raise UsageError("--truth goes with a file of documents, without --per-leaf.")
     folds = alone and per_leaf is None and truth is None

@@ -42,7 +42,9 @@ class Placed:
         for part in self._parts:
             for row, node in enumerate(part.nodes.tolist()):
                 path = paths.setdefault(node, part.path(row))
-                known = labels.get(len(found))
+                # What a document's own label says is no prediction to score.
+                kept = part.labelled is not None and bool(part.labelled[row])
+                known = None if kept else labels.get(len(found))
                 true_path = None if known is None else part.taxonomy.path(known)
                 found.append(ReportDocument(self.ids[len(found)], "", path, part.confidences(row), true_path))
         return found
