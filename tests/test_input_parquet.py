@@ -149,3 +149,14 @@ def test_long_values_that_are_shared_are_held_once() -> None:
     texts = [fields.get("text") for fields in found if fields is not None]
     assert texts[:3] == [LONG, "b", None]
     assert texts[0] is texts[3]
+
+
+def test_two_descriptions_that_differ(tmp_path: Path) -> None:
+    """Parquet names its columns twice, for itself and for Arrow."""
+    path = tmp_path / "docs.parquet"
+    pq.write_table(pa.table({"text": ["a b"], "tags": [["c"]]}), path)
+    raw = path.read_bytes()
+    assert raw.count(b"list") > 1
+    path.write_bytes(raw[:4] + raw[4:].replace(b"list", b"nist"))
+    documents, problems = read(path, metadata=("tags",))
+    assert problems or len(documents) == 1

@@ -57,7 +57,11 @@ def parquet_rows(stream: io.BufferedReader, place: str, wanted: Collection[str] 
     repeated = _repeated_columns(file, set(chosen)) if length < _SMALL_FILE else []
     if repeated:
         stream.seek(0)
-        file = ParquetFile(stream, metadata=file.metadata, read_dictionary=repeated)
+        try:
+            file = ParquetFile(stream, metadata=file.metadata, read_dictionary=repeated)
+        except failures as error:
+            # The names in its two descriptions of itself differ.
+            raise _damaged(error) from None
 
     def batches() -> Iterator[Rows]:
         rows = _rows_per_batch(file, set(chosen))
