@@ -315,3 +315,21 @@ def test_bounds_hold_for_cells(tmp_path: Path) -> None:
         assert "longer than it may be" in documents(path)[1][0]
     finally:
         set_bounds(**vars(before))
+
+
+def test_from_categories_of_ones_own_and_back(tmp_path: Path) -> None:
+    """Whatever separates the levels going in does so coming out, and is read again."""
+    documents = [{"id": str(n), "text": text, "labels": label} for n, (text, label) in enumerate(ROWS * 2)]
+    model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents)
+    assert model.separator_ == ">"
+    frame = model.predict_frame(documents)
+    assert [(row["path"], row["labelled"]) for row in frame.to_dict("records")] == [
+        (document["labels"], True) for document in documents
+    ]
+    model.save(tmp_path / "model")
+    loaded = HiMeCat.load(tmp_path / "model")
+    assert set(loaded.predict(documents)) <= {label for _, label in ROWS}
+    answer = next(label for _, label in ROWS if ">" in label)
+    found = loaded.correct({"0": answer})
+    assert found.n_confirmed + found.n_moved == 1
+    assert loaded.separator_ == ">"

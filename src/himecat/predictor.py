@@ -279,7 +279,11 @@ class Predictor(Estimator):
 
     def _known(self, origins: Sequence[Origin], strange: Problems) -> Supervision:
         """The documents whose own label says where they belong."""
-        labels = {row: origin.labels for row, origin in enumerate(origins) if origin.labels is not None}
+        labels = {
+            row: path_of(origin.labels, self.separator_)
+            for row, origin in enumerate(origins)
+            if origin.labels is not None
+        }
         return supervise(self.taxonomy_, labels, lambda row: origins[row].place, strange)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:

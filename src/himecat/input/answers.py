@@ -11,6 +11,7 @@ from himecat.errors import DataError
 from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
 from himecat.input.problems import Problems
+from himecat.input.separators import SLASH, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.values import label_in
 from himecat.input.workbook import workbook_records
@@ -84,7 +85,12 @@ class Answers:
 
 
 def read_answers(
-    source: Any, taxonomy: Taxonomy, fields: Fields, known: Mapping[str, int], problems: Problems
+    source: Any,
+    taxonomy: Taxonomy,
+    fields: Fields,
+    known: Mapping[str, int],
+    problems: Problems,
+    separator: str = SLASH,
 ) -> Answers:
     """Read answers; all that cannot be used goes to `problems`.
 
@@ -136,7 +142,7 @@ def read_answers(
             original = original_cell(name) if record.delimited else name
             name = original if original in known else spelled.get(name, original)
         try:
-            node = _node(value, record, taxonomy, columns)
+            node = _node(path_of(value, separator), record, taxonomy, columns)
         except DataError as error:
             problems.error(record.place, str(error))
             continue

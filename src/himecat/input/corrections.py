@@ -18,6 +18,7 @@ from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision, Vo
 from himecat.input.documents import Document, Fields
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems
+from himecat.input.separators import SLASH, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress
 
@@ -95,6 +96,7 @@ def plan_change(
     taxonomy: Taxonomy,
     fields: Fields,
     encode: Encode,
+    separator: str = SLASH,
 ) -> Change:
     """Read answers and new documents, and say what they change; nothing is changed yet.
 
@@ -106,6 +108,8 @@ def plan_change(
         New documents; those that the corpus has are passed over, and labels of the others are labels.
     encode : callable
         Documents in the ids of the corpus, from a source, with what further readers note.
+    separator : str
+        What separates the levels of a label in one string.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def plan_change(
     """
     problems = Problems()
     known = {name: row for row, name in enumerate(corpus.ids)}
-    given = read_answers(answers, taxonomy, fields, known, problems)
+    given = read_answers(answers, taxonomy, fields, known, problems, separator)
     added: list[Corpus] = []
     labels: dict[int, int] = {}
     if documents is not None:
@@ -128,7 +132,7 @@ def plan_change(
         labelled = supervise(
             taxonomy,
             {
-                row: raw.found[position]
+                row: path_of(raw.found[position], separator)
                 for row, position in enumerate(new, start=len(corpus))
                 if raw.found[position] is not None and found.ids[position] not in given.given
             },

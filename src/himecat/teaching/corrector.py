@@ -152,7 +152,9 @@ class Corrector(Predictor):
         """
         shown = progress or (Progress() if self.verbose else silent())
         kept, tree = self._kept(), self._fitted_taxonomy()
-        change = plan_change(answers, documents, *kept, tree, self.fields(), self._encode_new)
+        change = plan_change(
+            answers, documents, *kept, tree, self.fields(), self._encode_new, self.separator_
+        )
         if dry_run:
             return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
         before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
