@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pytest
 
 from conftest import Himecat
@@ -22,6 +21,8 @@ from himecat import Default, HiMeCat, Paper
 from himecat.errors import DataError
 from himecat.input.answers import LONGEST_TEXT
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
+
+openpyxl = pytest.importorskip("openpyxl")
 
 DOCUMENTS = sample_documents(330)
 TRUE = {one["id"]: one["labels"] for one in DOCUMENTS}

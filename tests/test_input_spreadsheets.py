@@ -9,7 +9,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from himecat import Default, HiMeCat, Taxonomy, read_taxonomy
@@ -20,6 +19,8 @@ from himecat.input.problems import Problems
 from himecat.input.reading import Reading
 from himecat.input.separators import find_separator
 from himecat.runtime.bounds import bounds, set_bounds
+
+openpyxl = pytest.importorskip("openpyxl")
 
 ROWS = [
     ("the striker scored a late goal", "sport > football"),

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,6 +19,8 @@ import pytest
 
 from conftest import Himecat
 from himecat import Default, HiMeCat
+
+openpyxl = pytest.importorskip("openpyxl")
 
 TEXTS = {
     "sport/football": "the striker scored a late goal in the match",

@@ -227,6 +227,7 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
     problems, loaded, tree = found.problems, found.loaded, found.taxonomy
     assert loaded is not None
     if isinstance(y, Supervision):
+        found.separator = separator or SLASH
         if tree is None:
             raise UsageError("A Supervision names nodes of a tree: pass the taxonomy too.")
         if loaded.skipped:
