@@ -152,7 +152,7 @@ class TestWarnings:
             (
                 [],
                 {**TREE, "law": None},
-                "One leaf has no labelled document and will rarely be chosen: law.",
+                "One leaf has no labelled document and can only be chosen by name: law.",
             ),
             (
                 [document("the only one", "law")],

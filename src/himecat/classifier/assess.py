@@ -31,7 +31,7 @@ _SMALL_PILE = 20
 _WIDTH = 1.645
 # However many documents are held out, what they say about the pile is no better than what so many would: they were
 # chosen by a person, leaf by leaf, and the classifiers that they test had fewer labels. This and the next three were
-# chosen on `packages` and `reviews`; benchmarks/quality.py shows that they hold elsewhere.
+# chosen on some draws of four corpora; benchmarks/quality.py shows how they hold on other draws.
 _MOST_STRENGTH = 300.0
 # As many held-out documents would tell as much about one leaf as the calibration of all leaves does; a leaf with hardly
 # any label of its own is known less well.

@@ -314,7 +314,7 @@ def _check_leaves(
             f"{count} {lack}: {names}. Label some, or allow it (allow_empty_leaves=True, --allow-empty-leaves).",
         )
     else:
-        problems.warning("", f"{count} {lack} and will rarely be chosen: {names}.")
+        problems.warning("", f"{count} {lack} and can only be chosen by name: {names}.")
 
 
 def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems: Problems) -> None:
