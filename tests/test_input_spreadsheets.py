@@ -334,3 +334,12 @@ def test_from_categories_of_ones_own_and_back(tmp_path: Path) -> None:
     found = loaded.correct({"0": answer})
     assert found.n_confirmed + found.n_moved == 1
     assert loaded.separator_ == ">"
+
+
+def test_a_mapping_of_columns() -> None:
+    columns = {"text": [text for text, _ in ROWS * 2], "labels": [label for _, label in ROWS * 2]}
+    model = HiMeCat(method=Default(min_count=1), threads=1).fit(columns)
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    assert model.predict(columns).tolist() == model.predict(rows).tolist()
+    with pytest.raises(UsageError, match="a list for every field, all of one length"):
+        model.predict({"text": ["a", "b"], "labels": ["a"]})

@@ -114,15 +114,34 @@ def iter_records(
     """
     if isinstance(source, str | os.PathLike):
         return _file_records(source, problems, wanted, reading)
+    if isinstance(source, Mapping):
+        source = _rows_of_columns(source)
     table = table_rows(source, wanted)
     if table is not None:
         return _table_records(table, "", problems)
     # Iterating over a table of another library would give its column names, as if they were texts.
-    if isinstance(source, Mapping | bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
+    if isinstance(source, bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
-        known = "a path, a pandas, polars or pyarrow table, or a list of mappings or texts"
+        known = (
+            "a path, a pandas, polars or pyarrow table, a mapping of lists, or a list of mappings or texts"
+        )
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
     return _listed_records(source, problems, wanted, reading)
+
+
+def _rows_of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a mapping from fields to lists of values."""
+    lists = {
+        name: value
+        for name, value in columns.items()
+        if hasattr(value, "__len__") and not isinstance(value, str)
+    }
+    lengths = {len(value) for value in lists.values()}
+    if len(lists) < len(columns) or len(lengths) != 1:
+        raise UsageError(
+            "Documents come as a mapping only with a list for every field, all of one length, not as a mapping of others."
+        )
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
 def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:

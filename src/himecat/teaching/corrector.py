@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +78,7 @@ class Corrector(Predictor):
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
         # Documents are read twice, the second time for the texts of those that were chosen.
-        source = X if isinstance(X, str | os.PathLike) or hasattr(X, "columns") else list(X)
+        source = X if isinstance(X, str | os.PathLike | Mapping) or hasattr(X, "columns") else list(X)
         raw = RawLabels()
         corpus, usable = self._encoded_with(source, [raw])
         labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
