@@ -139,7 +139,7 @@ def _rows_of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     lengths = {len(value) for value in lists.values()}
     if len(lists) < len(columns) or len(lengths) != 1:
         raise UsageError(
-            "Documents come as a mapping only with a list for every field, all of one length, not as a mapping of others."
+            "Documents come as a mapping with a list for every field, all of one length, not as a mapping like this."
         )
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
