@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from himecat.errors import DataError
-from himecat.input.problems import described
+from himecat.input.problems import clipped, described, quoted
 from himecat.input.taxonomy.nodes import Nodes
-from himecat.input.taxonomy.wording import clipped, listed, quoted, shown_path
+from himecat.input.taxonomy.wording import listed, shown_path
 from himecat.input.values import number_name
 from himecat.runtime.bounds import bounds, over
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError
+from himecat.input.problems import quoted
 from himecat.input.taxonomy.spelling import Spelling
-from himecat.input.taxonomy.wording import quoted, shown_path
+from himecat.input.taxonomy.wording import shown_path
 
 IntArray = npt.NDArray[np.int64]
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from himecat.errors import DataError
-from himecat.input.problems import Problems, shortened
+from himecat.input.problems import Problems, clipped, quoted, shortened
 from himecat.input.small_files import parse_names, read_text
 from himecat.input.taxonomy.label_search import label_names, long_name, path_parts
 from himecat.input.taxonomy.path_files import TABLES, paths_of_lines, paths_of_table
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy
-from himecat.input.taxonomy.wording import clipped, quoted
 from himecat.runtime.bounds import bounds, over
 
 TaxonomySource = Taxonomy | str | PathLike[str] | Mapping[Any, Any] | Sequence[Any]

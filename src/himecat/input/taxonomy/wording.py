@@ -5,34 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from himecat.input.problems import clipped
+
 _LONGEST = 120
 _MOST = 10
-
-
-def clipped(text: str, longest: int = _LONGEST) -> str:
-    """A text that is too long without its middle.
-
-    Examples
-    --------
-    >>> clipped("physics"), clipped("abcdefghij", 7)
-    ('physics', 'abc...j')
-    """
-    if len(text) <= longest:
-        return text
-    end = (longest - 3) // 3
-    return f"{text[: longest - 3 - end]}...{text[len(text) - end :]}"
-
-
-def quoted(name: object) -> str:
-    """A value as Python writes it, its middle left out where it is long.
-
-    Examples
-    --------
-    >>> quoted("physics"), quoted("x" * 999) == quoted("x" * 9999), len(quoted("x" * 999))
-    ("'physics'", True, 120)
-    """
-    # What is written takes at least as many characters as the text has, so this much of it is enough.
-    return clipped(repr(clipped(name, 2 * _LONGEST) if isinstance(name, str) else name))
 
 
 def listed(items: Sequence[str], joint: str = "and", most: int = _MOST) -> str:
