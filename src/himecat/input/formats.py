@@ -33,7 +33,7 @@ from himecat.input.streams import (
     shown,
     too_long,
 )
-from himecat.input.tables import TableRows, check_names, present_fields, table_rows
+from himecat.input.tables import TableRows, check_names, present_fields, rows_of_columns, table_rows
 from himecat.input.text_folders import check_folder, folder_texts
 from himecat.runtime.bounds import bounds, size
 
@@ -115,7 +115,7 @@ def iter_records(
     if isinstance(source, str | os.PathLike):
         return _file_records(source, problems, wanted, reading)
     if isinstance(source, Mapping):
-        source = _rows_of_columns(source)
+        source = rows_of_columns(source)
     table = table_rows(source, wanted)
     if table is not None:
         return _table_records(table, "", problems)
@@ -127,21 +127,6 @@ def iter_records(
         )
         raise UsageError(f"Documents come as {known}, not as a {kind}.")
     return _listed_records(source, problems, wanted, reading)
-
-
-def _rows_of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a mapping from fields to lists of values."""
-    lists = {
-        name: value
-        for name, value in columns.items()
-        if hasattr(value, "__len__") and not isinstance(value, str)
-    }
-    lengths = {len(value) for value in lists.values()}
-    if len(lists) < len(columns) or len(lengths) != 1:
-        raise UsageError(
-            "Documents come as a mapping with a list for every field, all of one length, not as a mapping like this."
-        )
-    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
 def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:
@@ -227,6 +212,9 @@ def _json_records(
     longest = bounds().line
     # A longer line is cut, and then it is no JSON; what does not fit is never in memory.
     for number, line in enumerate(iter(partial(stream.readline, longest + 2), b""), start=1):
+        # Before all else: a small file may unpack to millions of empty lines.
+        if len(line) < 3 and not line.strip():
+            continue
         place = f"{path} line {number}"
         try:
             item = orjson.loads(line)

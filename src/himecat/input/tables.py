@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from himecat.errors import DataError
+from himecat.errors import DataError, UsageError
 from himecat.input.problems import half_character, quoted
 
 BATCH_ROWS = 1024
@@ -251,3 +251,24 @@ def check_names(where: str, names: Sequence[str]) -> None:
     for name in names:
         if half := half_character(name):
             raise DataError(f"{where}: the column {quoted(name)} has {half}, half of a character; rename it.")
+
+
+def rows_of_columns(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a mapping from fields to lists of values.
+
+    Examples
+    --------
+    >>> rows_of_columns({"text": ["A hen.", "A fox."], "id": [1, 2]})
+    [{'text': 'A hen.', 'id': 1}, {'text': 'A fox.', 'id': 2}]
+    """
+    lists = {
+        name: value
+        for name, value in columns.items()
+        if hasattr(value, "__len__") and not isinstance(value, str)
+    }
+    lengths = {len(value) for value in lists.values()}
+    if len(lists) < len(columns) or len(lengths) != 1:
+        raise UsageError(
+            "Documents come as a mapping with a list for every field, all of one length, not as a mapping like this."
+        )
+    return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
