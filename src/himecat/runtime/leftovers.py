@@ -164,8 +164,10 @@ def swap_by_renames(new: Path, target: Path) -> None:
         try:
             os.rename(target, aside)
             os.rename(new, target)
-            # It now is a leftover like others: only whole folders have the name of one moved aside.
-            os.rename(aside, new)
+            # It now is a leftover like others: only whole folders have the name of one moved aside. Another writer may
+            # have taken it away by now; the new folder is in its place all the same.
+            with suppress(FileNotFoundError):
+                os.rename(aside, new)
         except BaseException:
             if os.path.lexists(aside):
                 _put_back(aside, target)
