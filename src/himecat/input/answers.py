@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -14,7 +13,6 @@ from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.values import label_in
-from himecat.input.workbook import workbook_records
 from himecat.runtime.terminal import original_cell, printable
 
 N_SUGGESTIONS = 3
@@ -126,8 +124,10 @@ def read_answers(
         if record.fields is None:
             continue
         # In a review that is half filled in, what is not answered is not labelled either.
-        given = record.fields.get(columns.answer)
-        value = given if columns.answer in record.fields else label_in(record.fields, fields.label_fields)
+        if columns.answer in (record.header or record.fields):
+            value = record.fields.get(columns.answer)
+        else:
+            value = label_in(record.fields, fields.label_fields)
         if is_missing(value):
             continue
         name = _id(record.fields.get(fields.id))
@@ -158,7 +158,7 @@ def read_answers(
             )
         elif before is None:
             found.given[name] = Answer(record.place, name, node, record)
-    if not n_records and not isinstance(source, Mapping):
+    if not n_records and not problems.has_fatal and not isinstance(source, Mapping):
         problems.error("", "There is no answer to work with.")
     return found
 
@@ -168,10 +168,7 @@ def _records(source: Any, fields: Fields, columns: ReviewColumns, problems: Prob
         for name, label in source.items():
             yield Record(f"the answer for {str(name)!r}", {fields.id: name, columns.answer: label})
         return
-    if isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(".xlsx"):
-        yield from workbook_records(source)
-        return
-    for record in iter_records(source, problems):
+    for record in iter_records(source, problems, reading=fields.reading):
         task = record.fields
         if task is not None and isinstance(task.get("data"), Mapping) and "annotations" in task:
             yield _of_task(record, task, fields, columns, problems)

@@ -17,6 +17,8 @@ from himecat.input.tables import check_names
 _LAST_ROW = 1 << 20
 _ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"))
 _MANY_EMPTY = 10_000
+REVIEW_SHEETS = ("review", "categories")
+"""The sheets of a review: of the second nothing need be said."""
 
 
 def sheet_rows(
@@ -69,7 +71,7 @@ def sheet_rows(
             f"there is no sheet {quoted(sheet)}; the sheets are {shortened([quoted(one) for one in found])} (--sheet)."
         )
     name = sheet if sheet is not None else next(iter(found))
-    if sheet is None and len(found) > 1:
+    if sheet is None and len(found) > 1 and tuple(found) != REVIEW_SHEETS:
         others = shortened([quoted(one) for one in found if one != name], 5)
         problems.note(place, f"the first sheet, {quoted(name)}, is read; --sheet names another: {others}.")
     yield from _rows(found[name], place, problems)
