@@ -10,11 +10,11 @@ from himecat.errors import DataError
 from himecat.input.dataset import Dataset
 from himecat.input.documents import Fields, is_missing, read_documents
 from himecat.input.formats import iter_records
+from himecat.input.label_studio import label_in
 from himecat.input.labels import readable_labels
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.values import label_in
 
 
 def open_file(
@@ -82,10 +82,15 @@ def read_truth(file: str | PathLike[str], fields: Fields) -> dict[str, object]:
     """
     problems = Problems()
     found: dict[str, object] = {}
-    for record in iter_records(file, problems):
+    for record in iter_records(file, problems, reading=fields.reading):
         if record.fields is None:
             continue
-        name, label = record.fields.get(fields.id), label_in(record.fields, fields.label_fields)
+        name = record.fields.get(fields.id)
+        try:
+            label = label_in(record, fields.label_fields)
+        except DataError as error:
+            problems.error(record.place, str(error))
+            continue
         if name is None or is_missing(name):
             problems.error(record.place, f"there is no id in the field {fields.id!r} to join by.")
         elif str(name) in found:

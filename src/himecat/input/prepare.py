@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from himecat.input.fields import Fields
+from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.peek import names_in, peek
 from himecat.input.problems import Problems, quoted
 from himecat.input.values import level_fields
@@ -40,7 +41,9 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
     names = names_in(records)
     for record in records:
         names += [name for name in record.header if name not in names]
-    if with_labels and not fields.levels and fields.label_fields[0] not in names:
+    if with_labels and (controls := dict.fromkeys(name for one in records for name in one.controls or ())):
+        fields = _annotated(list(controls), fields, names, problems)
+    elif with_labels and not fields.levels and fields.label_fields[0] not in names:
         taken = {*fields.text, *fields.metadata, fields.id}
         levels = level_fields(name for name in names if name not in taken)
         if levels:
@@ -51,3 +54,19 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
                 "(--labels says otherwise).",
             )
     return Prepared(source, fields, names)
+
+
+def _annotated(controls: list[str], fields: Fields, names: list[str], problems: Problems) -> Fields:
+    """The fields of tasks of Label Studio: their labels are what was chosen in one of the controls."""
+    named = fields.label_fields[0]
+    if not fields.levels and (named in controls or (named != DEFAULT_LABELS and named in names)):
+        return fields
+    if len(controls) > 1:
+        problems.error(
+            "",
+            f"the tasks of Label Studio are annotated with {', '.join(map(quoted, controls))}: name the one that has "
+            "the category with --labels.",
+        )
+        return fields
+    problems.note("", f"labels: the annotation {quoted(controls[0])} is taken as the category.")
+    return replace(fields, labels=controls[0])
