@@ -43,6 +43,14 @@ def predict(
         bool,
         o.option(o.INPUT, "Place documents that carry a label by the model, too.", "--ignore-labels"),
     ] = False,
+    separator: Annotated[
+        str | None,
+        o.option(
+            o.INPUT,
+            "What separates levels in the labels of DOCS and in the paths of a table, if not as in fit.",
+            metavar="TEXT",
+        ),
+    ] = None,
     sheet: o.Sheet = None,
     delimiter: o.Delimiter = None,
     skip_bad: o.SkipBad = False,
@@ -106,6 +114,8 @@ def predict(
     if text is not None:
         changes["text"] = names(text)
     fitted.set_params(**changes)
+    if separator is not None:
+        fitted.set_separator(separator)
     problems = Problems()
     count = skipped = unknown = kept = 0
     gathered = Placed()
@@ -182,7 +192,9 @@ def _open_table(
     from himecat.output.columns import PlacedColumns
     from himecat.output.tables import open_table
 
-    header = read_header(documents, types=output.suffix.lower() == ".parquet")
+    header = read_header(
+        documents, types=output.suffix.lower() == ".parquet", reading=fitted.fields().reading
+    )
     columns = PlacedColumns(
         fitted.taxonomy_,
         header.names,

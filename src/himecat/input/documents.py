@@ -25,7 +25,9 @@ BATCH_SIZE = 64
 """Documents that are read and handed on together; the garbage collector looks at those of larger batches in vain."""
 
 _BATCH_CHARACTERS = 1 << 20
-_SEVERAL = "the annotations name several categories, so it counts as unlabelled: keep one of them in Label Studio."
+_SEVERAL = (
+    "the annotations name several categories, so it counts as unlabelled: keep one of them in Label Studio."
+)
 _SHOWN_FIELDS = 8
 # More bits than an id of digits could be read with; Python refuses to write such numbers out.
 _LARGEST_ID_BITS = 1024

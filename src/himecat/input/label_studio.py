@@ -147,7 +147,9 @@ def _annotated(annotations: Sequence[Mapping[str, Any]]) -> dict[str, list[Path]
         for result in annotation["result"]:
             paths = _paths(result.get("value"))
             if paths:
-                found.setdefault(str(result.get("from_name") or result.get("type") or "labels"), []).extend(paths)
+                found.setdefault(str(result.get("from_name") or result.get("type") or "labels"), []).extend(
+                    paths
+                )
     return found
 
 

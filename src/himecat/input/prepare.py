@@ -26,8 +26,12 @@ class Prepared(NamedTuple):
     names: list[str]
 
 
-def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) -> Prepared:
+def prepare(
+    source: Any, fields: Fields, with_labels: bool, problems: Problems, *, reading: bool = False
+) -> Prepared:
     """Look at the first records, and find columns of levels where the field with the labels is not there.
+
+    With `reading`, notes on how the file is read go to `problems` too; whoever reads it all gets them again.
 
     Examples
     --------
@@ -37,7 +41,7 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
     >>> print(*found)
     labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (--labels says otherwise).
     """
-    source, records = peek(source, fields.reading)
+    source, records = peek(source, fields.reading, problems=problems if reading else None)
     names = names_in(records)
     for record in records:
         names += [name for name in record.header if name not in names]
