@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,28 @@ def test_json_min(tmp_path: Path) -> None:
     assert [label for _, label in documents(rows, Fields(labels="mood"))[0]] == ["glad", None, "sad"]
 
 
+def test_tasks_of_other_documents(himecat: Himecat, tmp_path: Path) -> None:
+    tree = written(tmp_path / "tree.json", TREE)
+    file, model = written(tmp_path / "export.json", letters()), tmp_path / "model"
+    given = ("--taxonomy", tree, "--set=dimension=8", "--set=topics=2", "-o", model)
+    assert himecat("fit", file, *given).code == 0
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (["text", "when"], ["a late goal", datetime.date(2024, 5, 1)], [None, "x"], ["an aria", None]):
+        book.active.append(row)
+    book.save(tmp_path / "docs.xlsx")
+    tasks = tmp_path / "out.ls.json"
+    ended = himecat(
+        "predict", model, tmp_path / "docs.xlsx", "--skip-bad", "--min-confidence", 1, "-o", tasks
+    )
+    assert ended.code == 0, ended.err
+    assert json.loads(tasks.read_text()) == [
+        {"data": {"id": "0", "text": "a late goal", "when": "2024-05-01T00:00:00"}, "predictions": []},
+        {"data": {"id": "1", "when": "x"}, "predictions": []},
+        {"data": {"id": "2", "text": "an aria"}, "predictions": []},
+    ]
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -169,6 +192,21 @@ def test_commands(himecat: Himecat, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [line["id"] for line in lines] == [str(number) for number in range(24)]
     assert lines[0]["path"] == ["arts", "opera"]
+    # What is written for Label Studio is read again as the same documents.
+    tasks = tmp_path / "out.ls.json"
+    ended = himecat("predict", model, file, "--top", 1, "-o", tasks)
+    assert '<Taxonomy name="topic" toName="text">' in ended.err
+    first = json.loads(tasks.read_text())[0]
+    assert first["data"] == {"id": 0, "text": f"{TEXTS['opera']} 0", "topic": ["arts", "opera"]}
+    assert [one["score"] for one in first["predictions"]] == [1.0]
+    best, other = json.loads(tasks.read_text())[12]["predictions"]
+    assert best["score"] > other["score"] > 0
+    assert best["model_version"] == other["model_version"]
+    assert best["model_version"].startswith("model ")
+    assert best["result"] == chosen(["arts", "opera"])["result"]
+    again = tmp_path / "again.jsonl"
+    assert himecat("predict", model, tasks, "-o", again).code == 0
+    assert again.read_bytes() == (tmp_path / "out.jsonl").read_bytes()
     ended = himecat("evaluate", file, *given, "--draws", 2, "--json", tmp_path / "e.json")
     assert ended.code == 0, ended.err
     assert NOTE in ended.err

@@ -214,7 +214,7 @@ class Predictor(Estimator):
 
         Parameters
         ----------
-        X : DataFrame, pyarrow table, list of dicts, list of str or path
+        X : DataFrame, pyarrow table, Hugging Face dataset, list of dicts, list of str or path
             The documents. What comes back is of the same type, a pandas frame with the same index; for a list or a
             file a pandas frame, or a list of dicts where pandas is not installed.
         top : int

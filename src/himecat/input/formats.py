@@ -18,6 +18,7 @@ import orjson
 
 from himecat.errors import DataError, UsageError
 from himecat.input.csv_form import CsvForm, csv_form
+from himecat.input.hub_datasets import dataset_rows
 from himecat.input.label_studio import task_records
 from himecat.input.parquet import parquet_rows
 from himecat.input.problems import Problems, described, half_character, quoted
@@ -93,18 +94,17 @@ def iter_records(
     """
     if isinstance(source, str | os.PathLike):
         return _file_records(source, problems, wanted, reading)
-    if isinstance(source, Mapping):
+    table = dataset_rows(source, wanted)
+    if table is None and isinstance(source, Mapping):
         source = rows_of_columns(source)
-    table = table_rows(source, wanted)
+    table = table or table_rows(source, wanted)
     if table is not None:
         return _table_records(table, "", problems)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
-        known = (
-            "a path, a pandas, polars or pyarrow table, a mapping of lists, or a list of mappings or texts"
-        )
-        raise UsageError(f"Documents come as {known}, not as a {kind}.")
+        known = "a path, a pandas, polars or pyarrow table, a dataset, a mapping of lists"
+        raise UsageError(f"Documents come as {known}, or a list of mappings or texts, not as a {kind}.")
     return task_records(_listed_records(source, problems, wanted, reading), "", problems)
 
 

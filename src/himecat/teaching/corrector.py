@@ -80,7 +80,10 @@ class Corrector(Predictor):
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
         # Documents are read twice, the second time for the texts of those that were chosen.
-        source = X if isinstance(X, str | os.PathLike | Mapping) or hasattr(X, "columns") else list(X)
+        again = (
+            isinstance(X, str | os.PathLike | Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
+        )
+        source = X if again else list(X)
         raw = RawLabels()
         corpus, usable = self._encoded_with(source, [raw])
         labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
