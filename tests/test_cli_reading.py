@@ -96,6 +96,18 @@ def test_the_table_has_the_columns_of_the_sheet_that_was_read(himecat: Himecat, 
         assert next(csv.reader(stream)) == HEAD + added
 
 
+@pytest.mark.parametrize("kind", ["xlsx", "csv"])
+def test_columns_without_a_name_stay_where_they_are(kind: str, himecat: Himecat, tmp_path: Path) -> None:
+    table = [["", *HEAD[:2], "", *HEAD[3:]], *(["i", one[0], one[1], "ii", *one[3:]] for one in rows())]
+    docs = written(tmp_path / f"docs.{kind}", table)
+    option = "--sheet=data" if kind == "xlsx" else "--delimiter=#"
+    assert himecat("fit", docs, *SMALL, option, "-o", tmp_path / "model").code == 0
+    assert himecat("predict", tmp_path / "model", docs, option, "-o", tmp_path / "out.xlsx").code == 0
+    found = list(openpyxl.load_workbook(tmp_path / "out.xlsx").active.iter_rows(values_only=True))
+    assert [(name or "").strip() for name in found[0][:7]] == table[0]
+    assert [str(cell) for cell in found[1][:4]] == ["i", "0", "d0", "ii"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
 def test_the_columns_of_a_file_in_another_encoding(encoding: str, himecat: Himecat, tmp_path: Path) -> None:
     names = ["Größe" if name == "Nr" else name for name in HEAD]

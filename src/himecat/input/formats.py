@@ -36,7 +36,7 @@ from himecat.input.streams import (
     shown,
     too_long,
 )
-from himecat.input.tables import TableRows, check_names, present_fields, rows_of_columns, table_rows
+from himecat.input.tables import TableRows, column_names, present_fields, rows_of_columns, table_rows
 from himecat.input.text_folders import check_folder, folder_texts
 from himecat.runtime.bounds import bounds, size
 
@@ -339,8 +339,7 @@ def _csv_records(stream: io.BufferedReader, path: str, form: CsvForm, problems: 
         if not row and not wrong:
             continue
         if not header:
-            header = [name.strip() for name in row]
-            check_names(place, header)
+            header = list(column_names(place, row))
             continue
         if len(row) > len(header) and not wrong:
             separator = {",": "a comma", "\t": "a tab"}.get(delimiter, quoted(delimiter))

@@ -16,6 +16,7 @@ from himecat.input.formats import iter_records
 from himecat.input.problems import Problems
 from himecat.input.reading import AS_FOUND, Reading
 from himecat.input.streams import BrokenFile, CheckedLines, LongLine, open_stream, path_kind, shown
+from himecat.input.tables import column_names
 
 MOST_COLUMNS = 16_000
 """Columns that a table may have: what a sheet of Excel holds, less room for those that are added."""
@@ -74,7 +75,7 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False, reading: R
                 return _delimited_header(stream, csv_form(place, reading.delimiter))
             if kind == ".parquet":
                 return _parquet_header(stream)
-        except (BrokenFile, LongLine, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
+        except (BrokenFile, LongLine, DataError, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
             return Header(())
     names: list[str] = []
     found: dict[str, set[type]] = {}
@@ -126,7 +127,7 @@ def _delimited_header(stream: io.BufferedReader, form: CsvForm) -> Header:
         next(lines)
     rows = csv.reader(lines, delimiter=form.delimiter, strict=True)
     row = next((row for row in rows if row), [])
-    return Header(tuple(dict.fromkeys(name.strip() for name in row)), form.delimiter)
+    return Header(column_names("", row), form.delimiter)
 
 
 def _parquet_header(stream: Any) -> Header:

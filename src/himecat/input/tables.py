@@ -241,6 +241,26 @@ def _to_python(value: Any) -> Any:
     return None if missing else value
 
 
+def column_names(where: str, header: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns as a header row gives them, refused where two are the same.
+
+    Columns without a name, such as the index that pandas writes, are named by blanks, so that each stays one.
+
+    Examples
+    --------
+    >>> column_names("docs.csv line 1", ["", "id ", "", "text"])
+    ('', 'id', ' ', 'text')
+    """
+    names = [name.strip() for name in header]
+    check_names(where, names)
+    unnamed = 0
+    for place, name in enumerate(names):
+        if not name:
+            names[place] = " " * unnamed
+            unnamed += 1
+    return tuple(names)
+
+
 def check_names(where: str, names: Sequence[str]) -> None:
     """Refuse two columns of one name, and names with half a character.
 
