@@ -210,6 +210,11 @@ def test_commands(himecat: Himecat, tmp_path: Path) -> None:
     ended = himecat("evaluate", file, *given, "--draws", 2, "--json", tmp_path / "e.json")
     assert ended.code == 0, ended.err
     assert NOTE in ended.err
+    differing = [*letters(), task(99, "a", chosen(["arts"]), chosen(["sport"]))]
+    other = written(tmp_path / "differing.json", differing)
+    refused = himecat("correct", model, other)
+    assert (refused.code, len(refused.errors)) == (2, 1)
+    assert "the annotations name several categories" in refused.errors[0]
     # What was annotated since then are answers; the ids are those of the tasks.
     tasks = letters()
     tasks[12]["annotations"] = [chosen(["arts", "opera"])]

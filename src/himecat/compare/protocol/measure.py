@@ -280,6 +280,9 @@ def read_draw(
         readers=readers,
         progress=progress,
     )
+    # They are the same for all draws.
+    for problem in () if number else loaded.problems.of("warning"):
+        (progress or silent()).say(f"warning: {problem}")
     if source.limit is None:
         truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
         read = _documents(dataset.documents, fields) if system.texts else []
