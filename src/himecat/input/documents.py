@@ -251,13 +251,16 @@ class _Reader:
         for kind in self._fields.metadata:
             if kind in self._missing_everywhere:
                 tell = self._problems.error if self._required else self._problems.warning
-                tell("", no_kind(kind, self._fields_seen) or f"{self._missing(kind)} fields seen: {seen}.")
+                tell("", self._missing(kind, f"fields seen: {seen}."))
 
-    def _missing(self, kind: str) -> str:
-        whole = f"{kind}:{self._fields.kinds[kind]}" if kind in self._fields.kinds else ""
-        if whole in self._fields_seen:
-            return f"{missing_field(kind)}; {quoted(whole)} is written {quoted(f'{whole}:auto')};"
-        return missing_field(kind) + (nearest(kind, self._fields_seen) or ";")
+    def _missing(self, kind: str, seen: str) -> str:
+        """What to say of a metadata field that no document has; it may be a name and a kind, or taken for them."""
+        asked = self._fields.kinds.get(kind)
+        if wrong := no_kind(kind, self._fields_seen):
+            return f"{missing_field(kind)}; {wrong}"
+        if asked is not None and (whole := f"{kind}:{asked}") in self._fields_seen:
+            return f"{missing_field(kind)}; write {quoted(f'{whole}:auto')} for the field {quoted(whole)}."
+        return f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} {seen}"
 
 
 def missing_field(name: str) -> str:

@@ -81,10 +81,10 @@ class Named(NamedTuple):
     names: tuple[str, ...]
     kinds: dict[str, Kind]
 
-    def written(self) -> tuple[str, ...] | dict[str, str]:
+    def written(self) -> list[str] | dict[str, str]:
         """What `named` makes the same of: names where that is enough."""
         if not self.kinds and not any(map(_is_entry, self.names)):
-            return self.names
+            return list(self.names)
         return {name: str(self.kinds.get(name, AUTO)) for name in self.names}
 
 
@@ -132,12 +132,12 @@ def no_kind(name: str, seen: Iterable[str]) -> str:
 
     Examples
     --------
-    >>> no_kind("created:moth", ["created"])[:64]
-    "the metadata field 'created' cannot be taken as 'moth'; the kind"
+    >>> no_kind("created:moth", ["created"])
+    "'created' cannot be taken as 'moth', the kinds are name (as they are), number, ..."
     >>> no_kind("created:moth", ["text"])
     ''
     """
     field, _, written = name.rpartition(":")
     if not field or field.strip() not in seen:
         return ""
-    return f"the metadata field {quoted(field.strip())} cannot be taken as {quoted(written)}; the kinds are {LISTED}."
+    return f"{quoted(field.strip())} cannot be taken as {quoted(written)}, the kinds are {LISTED}."

@@ -39,9 +39,9 @@ _HARDLY_BACK, _APART, _SKEWED = 0.8, 3, 0.4
 _SEPARATORS = (";", "|", ",")
 # Of strings with a separator there must be so many distinct ones, in so many of the documents, and so many of their
 # parts must stand in others, too.
-_FEWEST_CELLS, _CELLS, _PARTS_BACK, _ENDS_BACK = 5, 0.05, {";": 0.3, "|": 0.3, ",": 0.4}, 0.15
-# Commas stand in names and in prose: so many parts move between first and later places, and in so many strings is
-# another number of parts.
+_FEWEST_CELLS, _CELLS, _PARTS_BACK, _ENDS_BACK = 5, 0.05, {";": 0.1, "|": 0.1, ",": 0.4}, 0.05
+# Commas stand in names and in prose, too: in lists, so many of the first parts stand elsewhere in other strings, and
+# not nearly all have the same number of parts, as `Smith, John` has.
 _MOVING, _OTHER_LENGTHS = 0.3, 0.1
 _WORDS_OF_PART = 5
 
@@ -281,21 +281,21 @@ def _separates(given: _Values, separator: str) -> list[str]:
     for place in (0, -1):
         if sum(comes_back(parts[place]) for parts in cells.values()) < _ENDS_BACK * len(cells):
             return []
-    if separator == "," and not _like_commas_of_lists(cells, firsts, laters, len(given.texts)):
+    if separator == "," and not _like_commas_of_lists(cells, firsts, laters):
         return []
-    best = sorted(cells, key=lambda text: -min(map(comes_back, cells[text])))
+    best = sorted(cells, key=lambda text: (not all(map(comes_back, cells[text])), len(text)))
     return list(islice(best, 2))
 
 
 def _like_commas_of_lists(
-    cells: dict[str, tuple[str, ...]], firsts: Counter[str], laters: Counter[str], n_texts: int
+    cells: dict[str, tuple[str, ...]], firsts: Counter[str], laters: Counter[str]
 ) -> bool:
     """Whether commas separate values, and not a surname and a name, a town and a country, or clauses."""
     words = sum(len(part.split()) for parts in cells.values() for part in parts)
     if words > _WORDS_OF_PART * sum(map(len, cells.values())):
         return False
-    lengths = Counter(map(len, cells.values())) + Counter({1: n_texts - len(cells)})
-    if n_texts - max(lengths.values()) < _OTHER_LENGTHS * n_texts:
+    lengths = Counter(map(len, cells.values()))
+    if len(cells) - max(lengths.values()) < _OTHER_LENGTHS * len(cells):
         return False
     back = [parts[0] for parts in cells.values() if firsts[parts[0]] + laters[parts[0]] > 1]
     return bool(back) and sum(laters[first] > 0 for first in back) >= _MOVING * len(back)

@@ -106,6 +106,7 @@ def borders_of(
     order = np.argsort(numbers, kind="stable")
     numbers, below = numbers[order], np.cumsum(weights[order])
     found: list[float] = []
+    start = 0
     for group in range(1, groups):
         low, middle, high = (
             float(numbers[np.searchsorted(below, below[-1] * (group + slack) / groups)])
@@ -117,8 +118,10 @@ def borders_of(
             border = low if low > numbers[0] else float(larger[0]) if len(larger) else low
         else:
             border = _shortest(low, middle, high)
-        if border > (found[-1] if found else numbers[0]):
+        # None of the groups is empty.
+        if (end := int(np.searchsorted(numbers, border))) > start:
             found.append(border)
+            start = end
     return tuple(found)
 
 

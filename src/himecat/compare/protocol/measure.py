@@ -260,8 +260,9 @@ def read_draw(
     documents: Any = dataset.documents
     if source.limit is not None:
         truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
-        read = _documents(dataset.documents, fields, rows)
-        documents = [_record(document, fields) for document in read]
+        listed: set[str] = set()
+        read = _documents(dataset.documents, fields, rows, listed)
+        documents = [_record(document, fields, listed) for document in read]
     readers = []
     if system.vectors and encoder is not None:
         # Cached beside the dataset's file also where only a part of it is read.
@@ -323,15 +324,22 @@ def _limited(
     return truth[rows], replace(labelled, rows=np.searchsorted(rows, labelled.rows)), rows
 
 
-def _documents(file: Path, fields: Fields, rows: RowIds | None = None) -> list[Document]:
+def _documents(
+    file: Path, fields: Fields, rows: RowIds | None = None, listed: set[str] | None = None
+) -> list[Document]:
     wanted = None if rows is None else set(rows.tolist())
-    every = enumerate(chain.from_iterable(read_documents(file, fields, Problems())))
+    every = enumerate(chain.from_iterable(read_documents(file, fields, Problems(), listed=listed)))
     return [document for row, document in every if wanted is None or row in wanted]
 
 
-def _record(document: Document, fields: Fields) -> dict[str, Any]:
+def _record(document: Document, fields: Fields, listed: set[str]) -> dict[str, Any]:
     named = {fields.id: document.id, fields.text[0]: document.text, fields.label_fields[0]: document.labels}
-    return {**document.metadata, **named}
+    # What was no list must not become one, whose values would be taken as they are.
+    metadata = {
+        name: values if name in listed or len(values) > 1 else values[0]
+        for name, values in document.metadata.items()
+    }
+    return {**metadata, **named}
 
 
 def _full_text(document: Document) -> str:
