@@ -497,7 +497,7 @@ class TestFit:
         refused = himecat(*fit_arguments(letters, model, "-q", "--seed=1", *TINY))
         assert (refused.code, refused.errors) == (
             2,
-            [f"{model}/ exists already: choose another name or pass --overwrite (in Python overwrite=True)."],
+            [f"{model}/ exists already: choose another name or pass --overwrite."],
         )
         assert (model / "weights.safetensors").read_bytes() == before
         assert himecat(*fit_arguments(letters, model, "-q", "--seed=1", "--overwrite", *TINY)).code == 0

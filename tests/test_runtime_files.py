@@ -242,7 +242,7 @@ class TestFolder:
         with pytest.raises(OutputError) as caught, atomic_folder(target):
             pytest.fail("the block must not start")
         assert str(caught.value) == (
-            f"{target}/ exists already: choose another name or pass --overwrite (in Python overwrite=True)."
+            f"{target}/ exists already: choose another name or pass overwrite=True."
         )
         assert contents(target) == {"model.json": OLD}
 

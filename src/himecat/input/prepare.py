@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from himecat.errors import spelled
 from himecat.input.fields import Fields
 from himecat.input.peek import names_in, peek
 from himecat.input.problems import Problems, quoted
@@ -34,7 +35,7 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
     >>> prepare([{"text": "a", "Level 1": "arts", "Level 2": "opera"}], Fields(), True, found).fields.labels
     ('Level 1', 'Level 2')
     >>> print(*found)
-    labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (--labels says otherwise).
+    labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (label_field= says otherwise).
     """
     source, records = peek(source, fields.reading)
     names = names_in(records)
@@ -48,6 +49,6 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
             problems.note(
                 "",
                 f"labels: the columns {', '.join(map(quoted, levels))} are taken as the levels of the category "
-                "(--labels says otherwise).",
+                f"({spelled('--labels', 'label_field=')} says otherwise).",
             )
     return Prepared(source, fields, names)
