@@ -85,7 +85,9 @@ def test_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         "or a smaller tree, or try it all the same (himecat.set_bounds(memory='49152MB'))."
     )
     monkeypatch.setenv(VARIABLE, "memory=1GB")
-    with pytest.raises(DataError, match=r"the bound is 1.0 GB \(himecat.set_bounds\(memory='2048MB'\) raises it"):
+    with pytest.raises(
+        DataError, match=r"the bound is 1.0 GB \(himecat.set_bounds\(memory='2048MB'\) raises it"
+    ):
         refuse_beyond_memory(2 * GIGABYTE, "this needs")
     # A bound of one's own is believed, whatever there is.
     monkeypatch.setenv(VARIABLE, "memory=99GB")
