@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections import Counter
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import typer
 import yaml
 
 from conftest import Himecat
+from himecat import Bounds, Default
 from himecat.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -185,6 +186,12 @@ def test_nothing_that_could_be_run_hides_from_being_run() -> None:
         assert not re.search(r"code-block|::$", page.read_text(encoding="utf-8"), re.MULTILINE), page
 
 
+def test_what_can_be_set_is_documented() -> None:
+    for page, kind in (("input.md", Bounds), ("python.md", Default)):
+        text = (DOCS / page).read_text(encoding="utf-8")
+        assert [one.name for one in fields(kind) if f"`{one.name}`" not in text] == []
+
+
 def _documented(page: Path) -> dict[str, set[str]]:
     """The options in the first column of the tables of a page, each with the commands of the second."""
     found: dict[str, set[str]] = {}
@@ -212,5 +219,16 @@ def test_the_options_of_every_command_are_documented_and_exist() -> None:
     assert {one for one in missing if one[0] not in ("compare", "ablate", "sweep")} == set()
     assert {option for _, option in missing} - compared == set()
     assert compared <= {option for command, option in options if command in ("compare", "ablate", "sweep")}
-    names = set(re.findall(r"`himecat ([a-z]+)", (DOCS / "commands.md").read_text(encoding="utf-8")))
-    assert names == set(program.commands)
+    named = set()
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":
+            continue
+        for command, rest in re.findall(r"`himecat ([a-z]+)\b([^`]*)`", page.read_text(encoding="utf-8")):
+            used = {(command, option) for option in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", rest)}
+            assert command in program.commands and used - {(command, "--help")} <= options, (
+                page,
+                command,
+                rest,
+            )
+            named.add(command)
+    assert named == set(program.commands)
