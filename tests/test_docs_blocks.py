@@ -158,6 +158,20 @@ def test_the_blocks_of_a_page_can_be_run_in_order(
             pytest.fail(f"{block}: nobody knows how to run {block.kind or 'a block without a kind'}")
 
 
+def test_what_the_readme_of_the_demo_says_can_be_run_in_it(
+    himecat: Himecat, demo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(demo, "demo")
+    monkeypatch.chdir(place / "demo")
+    lines = re.findall(r"^    (himecat .*)$", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) == 5
+    for line in lines:
+        ended = himecat(*shlex.split(line.replace("--draws 5", "--draws 1"))[1:])
+        assert ended.code == 0, ended.err
+    # It is as it was, so that it can be replaced.
+    assert {file.name for file in Path().iterdir()} == {file.name for file in demo.iterdir()}
+
+
 def test_the_quick_start_ends_with_the_corrected_table_and_leaves_the_demo_as_it_was() -> None:
     """What the last blocks of the story are about; the blocks themselves are run above."""
     said = [
