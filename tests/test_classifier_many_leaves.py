@@ -165,7 +165,7 @@ def test_a_fit_beyond_the_memory_is_refused_in_one_sentence(monkeypatch: pytest.
     assert said.startswith(
         "30 documents x 3,000 leaves, with 14 different words and metadata values, need about "
     )
-    assert "the bound is 1 MB (--bound memory=" in said
+    assert "the bound is 1 MB (himecat.set_bounds(memory=" in said
     paper = Paper(min_count=1, samples=1, beta=50_000)
     with pytest.raises(
         DataError, match=r"50,000 synthetic documents of 7 words for each of 3 leaves need about"

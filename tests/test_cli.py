@@ -497,7 +497,7 @@ class TestFit:
         refused = himecat(*fit_arguments(letters, model, "-q", "--seed=1", *TINY))
         assert (refused.code, refused.errors) == (
             2,
-            [f"{model}/ exists already: choose another name or pass --overwrite (in Python overwrite=True)."],
+            [f"{model}/ exists already: choose another name or pass --overwrite."],
         )
         assert (model / "weights.safetensors").read_bytes() == before
         assert himecat(*fit_arguments(letters, model, "-q", "--seed=1", "--overwrite", *TINY)).code == 0
@@ -670,9 +670,10 @@ class TestDemo:
     ) -> None:
         folder, ended = demo
         assert ended.returncode == 0
-        assert {"documents.jsonl", "taxonomy.yaml", "model", "predictions.jsonl", "report.html"} <= {
-            file.name for file in folder.iterdir()
-        }
+        named = {file.name for file in folder.iterdir()}
+        assert {"documents.jsonl", "taxonomy.yaml", "letters.csv", "model", "report.html"} <= named
+        readme = (folder / "README.md").read_text(encoding="utf-8")
+        assert [name for name in sorted(named - {"README.md"}) if f"`{name}" not in readme] == []
         assert [file.name for file in folder.parent.iterdir()] == [folder.name]
         assert re.match(r" +micro F1  macro F1\nLeaf +0\.\d+ +0\.\d+\nOverall ", ended.stdout)
         assert "1,090 documents: " in ended.stdout
@@ -696,8 +697,9 @@ class TestDemo:
         self, himecat: Himecat, demo: tuple[Path, subprocess.CompletedProcess[str]]
     ) -> None:
         folder, ended = demo
-        again = himecat("predict", folder / "model", folder / "documents.jsonl", "-o", "-").out
-        assert again == (folder / "predictions.jsonl").read_text()
+        for letters in ("documents.jsonl", "letters.csv"):
+            again = himecat("predict", folder / "model", folder / letters, "-o", "-").out
+            assert again == (folder / "predictions.jsonl").read_text()
         scored = himecat("score", folder / "predictions.jsonl", folder, "--without-draw", 0)
         assert scored.out == ended.stdout
 
@@ -710,7 +712,7 @@ class TestDemo:
     ) -> None:
         folder = tmp_path / "demo"
         shutil.copytree(demo[0], folder)
-        (folder / "report.html").write_text("old")
+        before = (folder / "model" / "model.json").read_bytes()
         assert himecat("demo", "-o", folder, *TINY).errors == [
             f"{folder} exists already: choose another folder or pass --overwrite."
         ]
@@ -722,10 +724,36 @@ class TestDemo:
             patch.setattr("himecat.estimator.HiMeCat.fit", interrupted)
             ended = himecat("demo", "-o", folder, "--overwrite", *TINY)
         assert (ended.code, ended.errors) == (130, ["interrupted; nothing was left half-written."])
-        assert (folder / "report.html").read_text() == "old"
-        assert himecat("demo", "-o", folder, "--overwrite", "-q", *TINY).err == ""
-        assert (folder / "report.html").read_text() != "old"
+        assert (folder / "model" / "model.json").read_bytes() == before
+        assert himecat("demo", "-o", folder, "--overwrite", "-q", "--seed=1", *TINY).err == ""
+        assert (folder / "model" / "model.json").read_bytes() != before
         assert [file.name for file in tmp_path.iterdir()] == ["demo"]
+
+    @pytest.mark.parametrize(
+        "name",
+        ["README.md", "letters.csv", "model/model.json", "predictions.jsonl", "report.html", "SHA256SUMS"],
+    )
+    @pytest.mark.parametrize("gone", [False, True])
+    def test_a_demo_that_somebody_has_changed_is_left_alone(
+        self,
+        himecat: Himecat,
+        demo: tuple[Path, subprocess.CompletedProcess[str]],
+        tmp_path: Path,
+        name: str,
+        gone: bool,
+    ) -> None:
+        folder = tmp_path / "demo"
+        shutil.copytree(demo[0], folder)
+        if gone:
+            (folder / name).unlink()
+        else:
+            (folder / name).write_text("mine")
+        (refused,) = himecat("demo", "-o", folder, "--overwrite", *TINY).errors
+        shown = "letters.csv" if name == "SHA256SUMS" else name
+        assert refused == (
+            f"{folder} is left alone, because {shown} is not what himecat demo wrote: choose another folder."
+        )
+        assert gone or (folder / name).read_text() == "mine"
 
 
 def test_skipped_documents_are_counted_apart_and_take_no_id(

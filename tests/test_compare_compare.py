@@ -56,7 +56,7 @@ class TestChoosing:
         chosen = {choice.name for choice in without}
         assert {"tfidf-svm", "hiersvm", "himecat", "himecat-paper"} <= chosen
         assert not chosen & {"encoder-lr", "himecat-encoder"}
-        assert "encoder-lr is left out: it needs a text encoder (--encoder)." in notes
+        assert "encoder-lr is left out: it needs a text encoder (encoder=)." in notes
         every, notes = choose_systems(encoder="some/model")
         assert {choice.name for choice in every} == set(built_in_systems())
         assert notes == []
@@ -82,8 +82,8 @@ class TestChoosing:
             (["tfidf-svn"], "no system 'tfidf-svn'; did you mean 'tfidf-svm'. Known are .*hiersvm"),
             (["zzz"], "no system 'zzz'; known are .*himecat-paper.*and files of your own"),
             (["no-such-file.py"], "no-such-file.py: there is no such file"),
-            (["encoder-lr"], "'encoder-lr' needs an encoder: name one with --encoder"),
-            (["tfidf-svm", "bert"], "'bert' needs an encoder: name one with --encoder"),
+            (["encoder-lr"], "'encoder-lr' needs an encoder: name one with encoder="),
+            (["tfidf-svm", "bert"], "'bert' needs an encoder: name one with encoder="),
         ],
     )
     def test_what_cannot_be_chosen(self, wanted: list[str], sentence: str) -> None:
@@ -162,7 +162,7 @@ class TestParameters:
             choose_systems(["himecat-paper"], parameters={"himecat-paper": {"betta": 1}})
 
     def test_of_a_system_that_is_not_compared(self) -> None:
-        with pytest.raises(UsageError, match=r"--set bert.epochs: compared are himecat, and not 'bert'"):
+        with pytest.raises(UsageError, match=r"parameters of 'bert': compared are himecat, and not 'bert'"):
             choose_systems(["himecat"], parameters={"bert": {"epochs": 3}})
 
     def test_documents_are_read_as_the_settings_say(self) -> None:
@@ -224,7 +224,7 @@ class TestCompare:
         assert ours("tfidf-svm", "himecat-paper") == "himecat-paper"
         assert ours("hiersvm", "tfidf-svm") == "hiersvm"
         assert ours("himecat", "tfidf-svm", against="tfidf-svm") == "tfidf-svm"
-        with pytest.raises(UsageError, match="--against bert: compared are himecat"):
+        with pytest.raises(UsageError, match="against='bert': compared are himecat"):
             ours("himecat", against="bert")
 
     def test_everything_at_once(self, conditions: Conditions) -> None:

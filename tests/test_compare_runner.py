@@ -232,7 +232,7 @@ class TestLimit:
         assert len(read.corpus) == 330
 
     def test_too_few(self, letters: Path) -> None:
-        with pytest.raises(UsageError, match="--limit 3 leaves no document to score: draw 0 labels"):
+        with pytest.raises(UsageError, match="limit=3 leaves no document to score: draw 0 labels"):
             read_draw(Source(letters, limit=3), open_dataset(letters), TfidfSvm(), 0)
 
 
@@ -394,7 +394,7 @@ class TestFailures:
             run_systems(conditions, [Choice("broken", file=own)])
         assert fault.value.exit_code == 1
         small = Conditions(conditions.folder, draws=1, limit=3, cache=conditions.cache)
-        with pytest.raises(NoResultError, match="Not one run gave a result: --limit 3") as usage:
+        with pytest.raises(NoResultError, match="Not one run gave a result: limit=3") as usage:
             run_systems(small, [Choice("first", file=own)])
         assert usage.value.exit_code == 2
 

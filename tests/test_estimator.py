@@ -605,8 +605,9 @@ def test_a_leaf_without_labelled_documents_can_be_allowed() -> None:
         quick().fit(documents, labels)
     for options in (DEFAULT, LOGISTIC | {"beta": 0}, LOGISTIC):
         model = quick(allow_empty_leaves=True, **options).fit(documents, labels)
-        assert "One leaf has no labelled document and can only be chosen by name: a/y." in map(
-            str, model.problems_
+        assert (
+            "One leaf has no labelled document and is learned from its name and the tree alone: a/y."
+            in map(str, model.problems_)
         )
         assert model.predict_proba(NEW).shape == (60, 3)
 

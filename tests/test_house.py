@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import typer
 
 import himecat
+from himecat.cli.app import app
 
 PACKAGE = Path(himecat.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -91,4 +96,36 @@ def test_whatever_is_shown_passes_the_module_that_makes_it_printable() -> None:
                 and node.func.attr == "echo"
             ):
                 found.append(f"{name}:{node.lineno} echoes")
+    assert found == []
+
+
+def test_only_the_command_line_speaks_of_its_options() -> None:
+    """A message of another room names an option by `errors.spelled`, which has the argument of Python beside it."""
+    program: Any = typer.main.get_command(app)
+    known = {
+        name
+        for command in program.commands.values()
+        for param in command.params
+        for name in param.opts
+        if name.startswith("--")
+    }
+    found = []
+    for path in MODULES:
+        if dotted(path).startswith("himecat.cli"):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        spared = {
+            id(inner)
+            for node in ast.walk(tree)
+            if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "spelled")
+            # Docstrings, those of attributes among them.
+            or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in spared:
+                # Whoever is told a whole command may type it.
+                text = re.sub(r"himecat \w+ --[a-z-]+", "", node.value)
+                named = known.intersection(re.findall(r"--[a-z][a-z-]*", text))
+                found += [f"{path.relative_to(PACKAGE)}: {one}" for one in named]
     assert found == []

@@ -134,8 +134,8 @@ class TestErrors:
     def test_no_labels_at_all(self) -> None:
         documents = [document("three words here")]
         assert messages(check(documents, TREE), "error") == [
-            "no document has the field 'labels'; fields found: 'text'. Name the labels' field with --labels, or label "
-            "about five documents of each category."
+            "no document has the field 'labels'; fields found: 'text'. Name the labels' field with label_field=, or "
+            "label about five documents of each category."
         ]
         assert messages(check(documents), "error") == messages(check(documents, TREE), "error")
 
@@ -152,7 +152,7 @@ class TestWarnings:
             (
                 [],
                 {**TREE, "law": None},
-                "One leaf has no labelled document and can only be chosen by name: law.",
+                "One leaf has no labelled document and is learned from its name and the tree alone: law.",
             ),
             (
                 [document("the only one", "law")],

@@ -392,7 +392,7 @@ class TestCheck:
         without = check(**sources, allow_empty_leaves=False)
         assert [str(p) for p in without.problems.of("error")] == [
             "One leaf has no labelled document: science/biology. Label some, or allow it "
-            "(allow_empty_leaves=True, --allow-empty-leaves)."
+            "(allow_empty_leaves=True)."
         ]
         report = check(**sources, allow_empty_leaves=False, keywords={"biology": ["genes", "enzyme"]})
         assert not report.problems.has_errors
@@ -423,7 +423,7 @@ class TestCheck:
         report = check(documents("physics", None, "arts"), **given)
         assert [str(p) for p in report.problems.of("error")] == [
             "One leaf has neither labelled documents nor keywords: science/biology. Label some, or allow it "
-            "(allow_empty_leaves=True, --allow-empty-leaves)."
+            "(allow_empty_leaves=True)."
         ]
         nothing = check(documents(None, None, None), **given)
         assert [str(p) for p in nothing.problems.of("error")] == [

@@ -90,7 +90,7 @@ def test_which_control_has_the_label() -> None:
     assert [label for _, label in documents(tasks, Fields(labels="topic"))[0]] == [["arts"], ["glad"]]
     assert [label for _, label in documents(tasks, Fields(labels="own"))[0]] == ["mine", "mine"]
     checked = HiMeCat().check(tasks)
-    wanted = "annotated with 'topic', 'mood': name the one that has the category with --labels."
+    wanted = "annotated with 'topic', 'mood': name the one that has the category with label_field=."
     assert any(str(one).endswith(wanted) for one in checked.problems.of("error"))
 
 

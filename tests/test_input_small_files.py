@@ -39,7 +39,7 @@ MERGES = ALIASES + "".join(
         ("t.yaml", "a: !!bool [x]", "write it in quotes"),
         ("t.yaml", "a: {<<: x}", "only mappings can be merged"),
         ("t.yaml", MERGES, "merge keys (.*) multiply the names"),
-        ("t.yaml", "a: b\n" * 300_000, "YAML is slow to read.*--bound line="),
+        ("t.yaml", "a: b\n" * 300_000, "YAML is slow to read.*set_bounds.line="),
         ("t.yaml", f"{'a' * 900}:\n" * 2, "stands twice"),
     ],
 )

@@ -72,7 +72,7 @@ class TestWorkbooks:
         path = book(tmp_path / "d.xlsx", ("old", [["text"], ["a"]]), ("new", [["text"], ["b"]]))
         first, said = documents(path)
         assert first[0].text == "a"
-        assert "the first sheet, 'old', is read; --sheet names another: 'new'." in said[0]
+        assert "the first sheet, 'old', is read; sheet= names another: 'new'." in said[0]
         assert documents(path, sheet="new")[0][0].text == "b"
         assert (
             "there is no sheet 'older'; the sheets are 'old', 'new'" in documents(path, sheet="older")[1][0]
@@ -176,7 +176,7 @@ class TestSeparators:
 
     @pytest.mark.parametrize("labels", [["a/b>c", "a/b>d", "a/e>f"], ["a > b", "a > c", "d", "e", "f", "g"]])
     def test_what_is_doubtful_is_asked_for(self, labels: list[str]) -> None:
-        with pytest.raises(DataError, match="--separator '>'"):
+        with pytest.raises(DataError, match="separator='>'"):
             find_separator(labels, None)
         rows = [{"text": f"some words here {n}", "labels": label} for n, label in enumerate(labels)]
         assert HiMeCat(method=Default(min_count=1)).check(rows).problems.has_errors
@@ -233,7 +233,7 @@ class TestMessages:
         errors = check(path).problems.of("error")
         assert [str(one) for one in errors] == [
             f"8,000 documents ({path} line 2, line 3, line 4, ...): the document has no field 'text'; fields found: "
-            "'id', 'Body'. Name the text field with --text Body (text='Body')."
+            "'id', 'Body'. Name the text field with text='Body'."
         ]
 
     def test_a_metadata_field_that_is_nowhere_is_an_error_of_fit_and_check(self) -> None:

@@ -135,7 +135,10 @@ def pack(path: Path, parts: list[bytes]) -> Path:
 def test_files_that_expand_are_refused(tmp_path: Path, packing: str) -> None:
     line = json.dumps({"text": "a " * (MB // 2)}).encode() + b"\n"
     path = pack(tmp_path / f"docs.jsonl.{packing}", [line] * 80)
-    assert "expands to more than 200 times its size; the bound is 200 (--bound ratio=" in read(path)[1][0]
+    assert (
+        "expands to more than 200 times its size; the bound is 200 (himecat.set_bounds(ratio="
+        in read(path)[1][0]
+    )
 
 
 @pytest.mark.parametrize("packing", ["gz", "zst"])

@@ -317,7 +317,7 @@ class TestBounds:
         nested: dict[str, Any] = {"end": None, "other": None}
         for level in range(200):
             nested = {f"n{level}": nested}
-        raised = "the bound is 200 (--bound depth=201 raises it; in Python himecat.set_bounds(depth=201))."
+        raised = "the bound is 200 (himecat.set_bounds(depth=201) raises it)."
         assert said_about(nested) == f"the tree: the tree has 201 levels; {raised}"
         assert said_about({"ROOT": nested}) == f"the tree: the tree has 201 levels; {raised}"
         chain = "".join(f"n{i} n{i + 1}\n" for i in range(201)) + "n200 other\n"
@@ -335,7 +335,7 @@ class TestBounds:
 
     def test_names(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         long = "x" * 1001
-        ending = "has 1,001 characters; the bound is 1,000 (--bound label=1001 raises it; in Python "
+        ending = "has 1,001 characters; the bound is 1,000 (himecat.set_bounds(label=1001) raises it)."
         for source in (
             {"a": [long, "b"]},
             written(tmp_path, "t.txt", f"ROOT a\na {long} b\n"),
@@ -354,7 +354,7 @@ class TestBounds:
     def test_nodes_of_labels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(VARIABLE, "nodes=10")
         assert len(infer_taxonomy([f"a/{i}" for i in range(9)])) == 11
-        with pytest.raises(DataError, match=r"more than 10 nodes.*--bound nodes=20 raises it"):
+        with pytest.raises(DataError, match=r"more than 10 nodes.*set_bounds\(nodes=20\) raises it"):
             infer_taxonomy([f"a/{i}" for i in range(10)])
 
     def test_what_is_far_too_deep_is_refused_at_once(self, tmp_path: Path) -> None:

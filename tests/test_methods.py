@@ -71,7 +71,7 @@ def test_every_default_is_in_its_range_and_in_its_plain_type(kind: type[Method])
 
 
 def test_the_default_method_in_the_paper_s_words_is_refused() -> None:
-    with pytest.raises(UsageError, match="is the default method: take method='default'"):
+    with pytest.raises(UsageError, match="is the default method"):
         Paper(space="spectral", classifier="mixture")
 
 

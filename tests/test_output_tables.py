@@ -290,7 +290,7 @@ def test_labelled_lines_are_left_out_of_a_score(
     run(himecat, letters_model, letters / "corpus.jsonl", keeping, "-q")
     refused = himecat("score", keeping, letters)
     assert refused.code == 2
-    assert "predict with --ignore-labels" in refused.err
+    assert "himecat predict --ignore-labels" in refused.err
 
 
 def test_frames_come_back_as_they_were_given(model: Path) -> None:

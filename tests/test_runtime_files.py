@@ -241,9 +241,7 @@ class TestFolder:
         target = make_model(tmp_path / "model")
         with pytest.raises(OutputError) as caught, atomic_folder(target):
             pytest.fail("the block must not start")
-        assert str(caught.value) == (
-            f"{target}/ exists already: choose another name or pass --overwrite (in Python overwrite=True)."
-        )
+        assert str(caught.value) == (f"{target}/ exists already: choose another name or pass overwrite=True.")
         assert contents(target) == {"model.json": OLD}
 
     def test_a_folder_that_appeared_during_the_work_stays(self, tmp_path: Path) -> None:

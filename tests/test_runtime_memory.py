@@ -82,10 +82,12 @@ def test_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
         refuse_beyond_memory(48 * GIGABYTE, "20,000 documents x 300,000 leaves need")
     assert str(caught.value) == (
         "20,000 documents x 300,000 leaves need about 48.0 GB of memory, and 20.0 GB are there: take fewer documents "
-        "or a smaller tree, or try it all the same (--bound memory=49152MB)."
+        "or a smaller tree, or try it all the same (himecat.set_bounds(memory='49152MB'))."
     )
     monkeypatch.setenv(VARIABLE, "memory=1GB")
-    with pytest.raises(DataError, match=r"the bound is 1.0 GB \(--bound memory=2048MB raises it"):
+    with pytest.raises(
+        DataError, match=r"the bound is 1.0 GB \(himecat.set_bounds\(memory='2048MB'\) raises it"
+    ):
         refuse_beyond_memory(2 * GIGABYTE, "this needs")
     # A bound of one's own is believed, whatever there is.
     monkeypatch.setenv(VARIABLE, "memory=99GB")

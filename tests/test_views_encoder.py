@@ -493,9 +493,7 @@ def test_a_model_of_the_hub_is_not_fetched_unless_that_is_allowed(monkeypatch: p
     monkeypatch.setattr(TextEncoder, "check_installed", lambda _: None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     encoder = text_encoder.open_encoder("some/model", online=False)
-    with pytest.raises(
-        UsageError, match=r"allow it to be fetched .*--online, HiMeCat.load\(folder, online=True\)"
-    ):
+    with pytest.raises(UsageError, match=r"allow it to be fetched .*HiMeCat.load\(folder, online=True\)"):
         encoder.load()
     assert [call["local_files_only"] for call in library.calls] == [True]
     with pytest.raises(UsageError, match=r"fetching it from huggingface.co failed"):

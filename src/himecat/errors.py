@@ -6,6 +6,54 @@ file has to change, 1 where the fault is ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_by_options = False
+
+
+def spelled(option: str, argument: str) -> str:
+    """What a message tells to change: an option on the command line, an argument in Python.
+
+    Examples
+    --------
+    >>> spelled("--overwrite", "overwrite=True")
+    'overwrite=True'
+    >>> with by_options():
+    ...     spelled("--overwrite", "overwrite=True")
+    '--overwrite'
+    """
+    return option if _by_options else argument
+
+
+def names_options() -> bool:
+    """Whether messages name options of the command line; a new process has to be told.
+
+    Examples
+    --------
+    >>> names_options()
+    False
+    """
+    return _by_options
+
+
+@contextmanager
+def by_options(told: bool = True) -> Iterator[None]:
+    """Have messages name options, as whoever typed a command knows them; in all threads, until the block ends.
+
+    Examples
+    --------
+    >>> with by_options(), by_options(False):
+    ...     spelled("--sheet", "sheet=")
+    'sheet='
+    """
+    global _by_options
+    before, _by_options = _by_options, told
+    try:
+        yield
+    finally:
+        _by_options = before
+
 
 class HimecatError(Exception):
     """Base of all errors raised on purpose; its text is one or more plain sentences.

@@ -90,7 +90,7 @@ class HiMeCat(Corrector):
     taxonomy_ : Taxonomy
         The tree.
     space_ : JointSpace
-        The vectors of labels, words, metadata values and training documents.
+        The vectors of labels, words, metadata values and training documents; the last are not kept in a folder.
     classes_ : array of str
         The leaf paths as `predict` gives them, in the order of the columns of `predict_proba`.
     paths_ : list of tuple of str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 
 SPACES = ("spectral", "sampled")
 MIXTURE = "mixture"
@@ -182,9 +182,7 @@ class Paper(_Method):
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.space, self.classifier) == ("spectral", MIXTURE):
-            raise UsageError(
-                "space='spectral' with classifier='mixture' is the default method: take method='default'."
-            )
+            raise UsageError("space='spectral' with classifier='mixture' is the default method.")
 
 
 Method = Default | Paper
@@ -315,7 +313,7 @@ def with_values(method: Method, values: Mapping[str, Any]) -> Method:
     Traceback (most recent call last):
     ...
     himecat.errors.UsageError: The method 'default' has no hyperparameter 'beta'; it is one of the method 'paper'
-    (--method paper).
+    (method='paper').
     """
     known = hyperparameters(method)
     for name in values:
@@ -330,6 +328,7 @@ def _where(name: str, known: tuple[str, ...]) -> str:
     """Where a name belongs that a method with the `known` ones does not have."""
     for kind in METHODS.values():
         if name in hyperparameters(kind):
-            return f"it is one of the method {kind.name!r} (--method {kind.name})."
+            option = spelled(f"--method {kind.name}", f"method={kind.name!r}")
+            return f"it is one of the method {kind.name!r} ({option})."
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."

@@ -259,7 +259,7 @@ class Predictor(Estimator):
         X : path, DataFrame, list of dicts or list of str
             The documents.
         problems : Problems
-            Receives what is found.
+            Receives what is found; `himecat.input.problems.Problems()` is an empty one.
         batch_size : int
             Most documents in a batch.
         best : int
@@ -268,6 +268,17 @@ class Predictor(Estimator):
             Whether a document that carries a label stays where that puts it; by default no label is looked at.
         keep_records : bool
             Whether each origin has all fields of its document.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> from himecat.input.problems import Problems
+        >>> documents = [{"text": "a late goal", "labels": "sport"}, {"text": "a new law", "labels": "politics"}]
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(documents)
+        >>> problems = Problems()
+        >>> for origins, _, placed in model.iter_assignments(["a goal"], problems):
+        ...     print(origins[0].id, placed.path(0), problems.has_errors)
+        0 ('sport',) False
         """
         self._check_fitted()
         threads = usable_threads(self.threads)

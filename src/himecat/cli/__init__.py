@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from himecat.errors import HimecatError
+from himecat.errors import HimecatError, by_options
 from himecat.runtime.bounds import VARIABLE as BOUNDS
 from himecat.runtime.terminal import tell
 
@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     _open_standard_streams()
     bounds = os.environ.get(BOUNDS)
     try:
-        with _ended_cleanly():
+        with by_options(), _ended_cleanly():
             code = _run(arguments)
             sys.stdout.flush()
     except HimecatError as error:

@@ -25,7 +25,7 @@ def demo(
     overwrite: o.Overwrite = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Train on a small made-up corpus, print the scores, and write a model and a report to look at.
+    """Train on a small made-up corpus, print the scores, and write its files, a model and a report to look at.
 
     Example: `himecat demo -o demo`
     """
@@ -39,11 +39,11 @@ def demo(
     from himecat.cli.score import show_scores
 
     show_scores(scores)
-    model, documents, tree = (quote(str(output / n)) for n in ("model", "documents.jsonl", "taxonomy.yaml"))
+    model, documents, tree = (quote(str(output / n)) for n in ("model", "letters.csv", "taxonomy.yaml"))
     progress.say(
         f"Look at {output / 'report.html'}. Then try:\n"
         f"  himecat explain {model} {A_LEAF}\n"
-        f"  himecat predict {model} {documents} -o predictions.jsonl\n"
+        f"  himecat predict {model} {documents} -o sorted.csv\n"
         f"  himecat fit {documents} --taxonomy {tree} --metadata {','.join(METADATA)} -o model"
     )
 

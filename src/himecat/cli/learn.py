@@ -63,6 +63,7 @@ def fit(
     check_target(output, overwrite, "The model")
     check_report(report, documents)
     from himecat.estimator import HiMeCat
+    from himecat.output.tables import is_table
     from himecat.runtime.progress import Progress
 
     progress = Progress(quiet=quiet)
@@ -95,8 +96,9 @@ def fit(
         progress.say(line)
     if report is not None:
         write_page(report, model, documents, place_all(model, documents), fitted=True, progress=progress)
+    result = f"sorted{documents.suffix}" if is_table(documents) else "predictions.jsonl"
     progress.say(
         f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
         f"the model is in {output}. Next:\n"
-        f"  himecat predict {quote(str(output))} {quote(str(documents))} -o predictions.jsonl"
+        f"  himecat predict {quote(str(output))} {quote(str(documents))} -o {quote(result)}"
     )

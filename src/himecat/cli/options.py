@@ -44,7 +44,7 @@ Tree = Annotated[
     Path | None,
     option(
         INPUT,
-        "The category tree: `parent child ...` lines, or nested YAML or JSON. "
+        "The category tree: nested YAML or JSON, `parent child ...` lines, one path per line, or a table of levels. "
         "Without it, the tree that the labels span.",
         "--taxonomy",
         metavar="FILE",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from himecat.errors import DataError
+from himecat.errors import DataError, spelled
 from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
 from himecat.input.kinds import NAME
@@ -272,14 +272,13 @@ def new_documents(answers: Sequence[Answer], fields: Fields, problems: Problems)
                 document[name] = value
         texts = [document.get(name) for name in fields.text]
         unknown = f"the model does not know the document {answer.id!r}"
+        add = spelled("--add DOCS", "documents=")
         if not any(isinstance(text, str) and text.strip() for text in texts):
             problems.error(
-                answer.place, f"{unknown}, and the row has no text: name a file that has it (--add DOCS)."
+                answer.place, f"{unknown}, and the row has no text: name a file that has it ({add})."
             )
         elif any(isinstance(text, str) and is_cut(text) for text in texts):
-            problems.error(
-                answer.place, f"{unknown}, and its text is cut short here: name its file (--add DOCS)."
-            )
+            problems.error(answer.place, f"{unknown}, and its text is cut short here: name its file ({add}).")
         else:
             found.append(Record(answer.place, document))
     return found

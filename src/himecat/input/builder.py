@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
@@ -235,10 +235,11 @@ def load_corpus(
 
 def _warn_if_unspaced(documents: Sequence[Document], problems: Problems) -> None:
     if looks_unspaced(document.text for document in documents):
+        option = spelled("--tokenizer ngrams", "tokenizer='ngrams'")
         problems.warning(
             "",
             "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
-            "'dictionary' (--tokenizer ngrams).",
+            f"'dictionary' ({option}).",
         )
 
 

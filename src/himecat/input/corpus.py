@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 from himecat.input.ragged import IntArray as IntArray
 from himecat.input.ragged import OffsetArray as OffsetArray
 from himecat.input.ragged import Ragged as Ragged
@@ -180,5 +180,6 @@ def used_metadata(kinds: Iterable[str], ignored: Collection[str]) -> list[str]:
     given = list(kinds)
     for kind in ignored:
         if kind not in given:
-            raise UsageError(f"ignore_metadata names {kind!r}, which is not among the metadata fields.")
+            option = spelled("--ignore-metadata", "ignore_metadata")
+            raise UsageError(f"{option} names {kind!r}, which is not among the metadata fields.")
     return [kind for kind in given if kind not in ignored]

@@ -7,12 +7,13 @@ import csv
 import gzip
 import io
 import re
+import shlex
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 from himecat.input.problems import quoted
 from himecat.input.streams import BrokenFile, open_stream
 
@@ -97,9 +98,9 @@ def csv_form(path: str, delimiter: str | None = None) -> CsvForm:
     if delimiter is None:
         delimiter = hinted[1] if hinted else _delimiter(text, usual, len(start) == _HEAD)
         if delimiter != usual:
-            notes.append(
-                f"the columns are separated by {_NAMES.get(delimiter, quoted(delimiter))} (--delimiter says otherwise)."
-            )
+            named = _NAMES.get(delimiter, quoted(delimiter))
+            option = spelled("--delimiter", "delimiter=")
+            notes.append(f"the columns are separated by {named} ({option} says otherwise).")
     return CsvForm(encoding, delimiter, tuple(notes), hinted is not None)
 
 
@@ -196,7 +197,6 @@ def _widths(text: str, delimiter: str, is_cut: bool) -> list[int]:
 
 def _doubt(possible: Sequence[str]) -> BrokenFile:
     names = " and ".join(_NAMES[one] for one in possible)
-    options = " or ".join("--delimiter tab" if one == "\t" else f"--delimiter '{one}'" for one in possible)
-    return BrokenFile(
-        f"the columns could be separated by {names}: say which ({options}, in Python delimiter=)."
-    )
+    written = ["tab" if one == "\t" else one for one in possible]
+    options = (spelled(f"--delimiter {shlex.quote(one)}", f"delimiter={one!r}") for one in written)
+    return BrokenFile(f"the columns could be separated by {names}: say which ({' or '.join(options)}).")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from himecat.errors import spelled
 from himecat.input.fields import Fields as Fields
 from himecat.input.formats import Record, Source, iter_records
 from himecat.input.ids import Ids
@@ -182,9 +183,8 @@ class _Reader:
         wanted = " or ".join(map(quoted, self._fields.text[:_SHOWN_FIELDS]))
         message = f"the document has no field {wanted}; fields found: {_listing(names)}."
         if self._suggested and (self._suggested in names):
-            message += (
-                f" Name the text field with --text {shlex.quote(self._suggested)} (text={self._suggested!r})."
-            )
+            option = spelled(f"--text {shlex.quote(self._suggested)}", f"text={self._suggested!r}")
+            message += f" Name the text field with {option}."
         return message
 
     def _label(

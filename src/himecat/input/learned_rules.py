@@ -5,6 +5,7 @@ What cannot be told with certainty is left alone: values are names then, one by 
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import DataError
+from himecat.errors import DataError, spelled
 from himecat.input.dates import ORDERS, Date, order_of, read_date
 from himecat.input.kinds import DATE, DATES, LIST, NAME, NUMBER, Kind
 from himecat.input.numbers import COMMA, POINT, borders_of, is_code, mark_of, number_text, read_number
@@ -54,7 +55,7 @@ class Learned(NamedTuple):
     >>> days = [f"{year}-0{month}-01" for year in range(2017, 2024) for month in range(1, 10)]
     >>> found = learn_rule("created", None, days, np.ones(len(days), int))
     >>> found.rule, found.said
-    (Dates(step='year', order='dmy'), 'created: dates, taken by year (2017 to 2023); --metadata created:month or ...')
+    (Dates(step='year', order='dmy'), "created: dates, taken by year (2017 to 2023); metadata=['created:month'] or ...")
     """
 
     rule: Rule
@@ -139,15 +140,15 @@ def _dates_asked(given: _Values, kind: Kind) -> Learned:
     if not dates:
         raise DataError(
             f"{given.field}: no value is a date that can be read, such as {quoted(given.texts[0])}: write dates as "
-            f"2024-05-31, or take the values as they are (--metadata {_option(given.field, NAME)})."
+            f"2024-05-31, or take the values as they are ({_option(given.field, NAME)})."
         )
     step = _step(dates, given.counts[known]) if kind.name == DATE else kind.name
     if order is None and step not in ("year", "decade"):
         shown = next(text for text in given.texts if order_of([text]) is None)
-        choices = " or ".join(_option(given.field, f"{kind.name}({one})") for one in ORDERS)
+        choices = _option(given.field, *(f"{kind.name}({one})" for one in ORDERS))
         raise DataError(
             f"{given.field}: {quoted(shown)} leaves open whether the day or the month stands first: say which "
-            f"(--metadata {choices})."
+            f"({choices})."
         )
     return _taken_by(given, dates, step, order, asked=True)
 
@@ -199,7 +200,7 @@ def _numbers(given: _Values, *, asked: bool) -> Learned | None:
             return None
         raise DataError(
             f"{given.field}: no value is a number, such as {quoted(given.texts[0])}: take the values as they are "
-            f"(--metadata {_option(given.field, NAME)})."
+            f"({_option(given.field, NAME)})."
         )
     counts = given.counts[known]
     numbers = np.array([one for one in found if one is not None], dtype=np.float64)
@@ -248,8 +249,8 @@ def _list_asked(given: _Values, kind: Kind) -> Learned:
     separator = max(found, key=lambda one: len(found[one]))
     if not found[separator] and not kind.detail:
         raise DataError(
-            f"{given.field}: none of `;`, `|` and `,` stands in its values: say what separates them (--metadata "
-            f"{_option(given.field, f'{LIST}(/)')}), or take them as they are ({_option(given.field, NAME)})."
+            f"{given.field}: none of `;`, `|` and `,` stands in its values: say what separates them "
+            f"({_option(given.field, f'{LIST}(/)')}), or take them as they are ({_option(given.field, NAME)})."
         )
     return _separated(given, separator, found[separator][:2], asked=True)
 
@@ -315,13 +316,15 @@ def _separated(given: _Values, separator: str, examples: Sequence[str], *, asked
 def _otherwise(field: str, asked: bool, *kinds: str) -> str:
     if asked:
         return "."
-    choices = " or ".join(_option(field, kind) for kind in (*kinds, NAME))
-    return f"; --metadata {choices} says otherwise."
+    return f"; {_option(field, *kinds, NAME)} says otherwise."
 
 
-def _option(field: str, kind: str) -> str:
-    written = f"{field}:{kind}"
-    return written if written.replace(":", "").replace("_", "").isalnum() else f"'{written}'"
+def _option(field: str, *kinds: str) -> str:
+    written = [f"{field}:{kind}" for kind in kinds]
+    return spelled(
+        f"--metadata {' or '.join(map(shlex.quote, written))}",
+        f"metadata={' or '.join(f'[{one!r}]' for one in written)}",
+    )
 
 
 def _known(found: Sequence[object]) -> npt.NDArray[np.int64]:

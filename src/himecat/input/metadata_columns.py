@@ -52,7 +52,7 @@ def learned_column(
     >>> learned_column("price", None, rows, [], found).vocabulary.names
     ('7 or more', '3 to 5', '5 to 7', 'below 3')
     >>> print(*found)
-    price: numbers, in 4 groups: below 3, 3 to 5, 5 to 7, 7 or more; --metadata price:name says otherwise.
+    price: numbers, in 4 groups: below 3, 3 to 5, 5 to 7, 7 or more; metadata=['price:name'] says otherwise.
     """
     names, rows = read.names(), read.finish()
     several = listed or bool((rows.lengths > 1).mean() > _SEVERAL) if len(rows) else True

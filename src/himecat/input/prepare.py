@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 from himecat.input.fields import Fields
 from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.peek import names_in, peek
@@ -40,7 +40,7 @@ def prepare(
     >>> prepare([{"text": "a", "Level 1": "arts", "Level 2": "opera"}], Fields(), True, found).fields.labels
     ('Level 1', 'Level 2')
     >>> print(*found)
-    labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (--labels says otherwise).
+    labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (label_field= says otherwise).
     """
     source, records = peek(source, fields.reading, problems=problems if reading else None)
     names = names_in(records)
@@ -56,7 +56,7 @@ def prepare(
             problems.note(
                 "",
                 f"labels: the columns {', '.join(map(quoted, levels))} are taken as the levels of the category "
-                "(--labels says otherwise).",
+                f"({spelled('--labels', 'label_field=')} says otherwise).",
             )
     return Prepared(source, fields, names)
 
@@ -70,7 +70,7 @@ def _annotated(controls: list[str], fields: Fields, names: list[str], problems: 
         problems.error(
             "",
             f"the tasks of Label Studio are annotated with {', '.join(map(quoted, controls))}: name the one that has "
-            "the category with --labels.",
+            f"the category with {spelled('--labels', 'label_field=')}.",
         )
         return fields
     try:

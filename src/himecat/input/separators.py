@@ -6,11 +6,12 @@ It is found from the values, and from the tree where there is one. What cannot b
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.input.problems import clipped, quoted
 
 SLASH = "/"
@@ -34,7 +35,7 @@ class Separator(NamedTuple):
     Examples
     --------
     >>> Separator(">", ("rec > rec.autos",)).said()
-    'labels: `>` separates levels: `rec > rec.autos` is rec / rec.autos (--separator says otherwise).'
+    'labels: `>` separates levels: `rec > rec.autos` is rec / rec.autos (separator= says otherwise).'
     """
 
     text: str = SLASH
@@ -47,7 +48,8 @@ class Separator(NamedTuple):
         shown = ", ".join(
             f"`{clipped(one)}` is {clipped(' / '.join(split(one, self.text)))}" for one in self.examples
         )
-        return f"labels: `{self.text}` separates levels: {shown} (--separator says otherwise)."
+        option = spelled("--separator", "separator=")
+        return f"labels: `{self.text}` separates levels: {shown} ({option} says otherwise)."
 
 
 def split(label: str, separator: str) -> list[str]:
@@ -205,8 +207,8 @@ def _by_values(values: Sequence[str], present: Mapping[str, Sequence[str]]) -> S
     if found != SLASH and not _is_certain(found, present[found], count):
         raise DataError(
             f"labels: `{found}` stands in {len(present[found]):,} of {count:,} different labels, such as "
-            f"{quoted(present[found][0])}: say whether it separates levels (--separator '{found}', "
-            f"separator={found!r}) or not (--separator none)."
+            f"{quoted(present[found][0])}: say whether it separates levels ({_option(found)}) or not "
+            f"({_option('none')})."
         )
     return Separator(found, tuple(present[found][:2]))
 
@@ -251,6 +253,9 @@ def _doubt(one: str, other: str, present: Mapping[str, Sequence[str]]) -> DataEr
     shown = both or (present.get(one) or present[other])[0]
     return DataError(
         f"labels: both `{one}` and `{other}` could separate levels, as in {quoted(shown)}: say which one does "
-        f"(--separator '{one}' or --separator '{other}', in Python separator={one!r}; --separator none where "
-        "names have no levels)."
+        f"({_option(one)} or {_option(other)}; {_option('none')} where names have no levels)."
     )
+
+
+def _option(separator: str) -> str:
+    return spelled(f"--separator {shlex.quote(separator)}", f"separator={separator!r}")

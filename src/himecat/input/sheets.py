@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from himecat.errors import MissingExtraError
+from himecat.errors import MissingExtraError, spelled
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.streams import BrokenFile, check_expansion
 from himecat.input.tables import column_names
@@ -68,12 +68,14 @@ def sheet_rows(
         raise BrokenFile("the workbook has no sheet with rows.")
     if sheet is not None and sheet not in found:
         raise BrokenFile(
-            f"there is no sheet {quoted(sheet)}; the sheets are {shortened([quoted(one) for one in found])} (--sheet)."
+            f"there is no sheet {quoted(sheet)}; the sheets are {shortened([quoted(one) for one in found])} "
+            f"({spelled('--sheet', 'sheet=')})."
         )
     name = sheet if sheet is not None else next(iter(found))
     if sheet is None and len(found) > 1 and tuple(found) != REVIEW_SHEETS:
         others = shortened([quoted(one) for one in found if one != name], 5)
-        problems.note(place, f"the first sheet, {quoted(name)}, is read; --sheet names another: {others}.")
+        option = spelled("--sheet", "sheet=")
+        problems.note(place, f"the first sheet, {quoted(name)}, is read; {option} names another: {others}.")
     yield from _rows(found[name], place, problems)
 
 

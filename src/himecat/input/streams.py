@@ -292,7 +292,7 @@ def too_long(what: str, least: int) -> str:
     Examples
     --------
     >>> too_long("the line", 17 << 20)
-    "the line is longer than it may be: the bound is 16 MB (--bound line=34MB raises it; in Python ..."
+    "the line is longer than it may be: the bound is 16 MB (himecat.set_bounds(line='34MB') raises it)."
     """
     return f"{what} is longer than it may be: {over('line', 2 * least)}."
 

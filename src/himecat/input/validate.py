@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
@@ -288,8 +288,8 @@ def _no_labels(found: Validated) -> str:
         meant = nearest(names[0], found.names) or ";"
         listed = shortened([quoted(name) for name in found.names], 8)
         return (
-            f"no document has {where}{meant} fields found: {listed}. Name the labels' field with --labels, or label "
-            "about five documents of each category."
+            f"no document has {where}{meant} fields found: {listed}. Name the labels' field with "
+            f"{spelled('--labels', 'label_field=')}, or label about five documents of each category."
         )
     return f"No document carries labels in {where}: label about five documents of each category."
 
@@ -311,10 +311,16 @@ def _check_leaves(
     elif not allow_empty:
         problems.error(
             "",
-            f"{count} {lack}: {names}. Label some, or allow it (allow_empty_leaves=True, --allow-empty-leaves).",
+            f"{count} {lack}: {names}. Label some, or allow it "
+            f"({spelled('--allow-empty-leaves', 'allow_empty_leaves=True')}).",
         )
     else:
-        problems.warning("", f"{count} {lack} and can only be chosen by name: {names}.")
+        from_name = "are learned from their names" if len(without) > 1 else "is learned from its name"
+        problems.warning("", f"{count} {lack} and {from_name} and the tree alone: {names}.")
+
+
+def _lowered(min_count: int) -> str:
+    return spelled(f"--set min_count={min_count}", f"set_params(method__min_count={min_count})")
 
 
 def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems: Problems) -> None:
@@ -323,7 +329,7 @@ def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems
         problems.error(
             "",
             f"No word occurs {min_count} times or more in the {len(corpus)} documents: add documents, or lower "
-            f"min_count (--set min_count={max(1, min_count // 2)}).",
+            f"min_count ({_lowered(max(1, min_count // 2))}).",
         )
         return
     empty = int((corpus.tokens.lengths[labelled.rows] == 0).sum())
@@ -331,7 +337,7 @@ def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems
         problems.error(
             "",
             "No labelled document has a word that occurs often enough: label others, or lower min_count "
-            "(--set min_count=1).",
+            f"({_lowered(1)}).",
         )
     elif empty:
         count = "One labelled document has" if empty == 1 else f"{empty} labelled documents have"

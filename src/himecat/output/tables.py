@@ -27,7 +27,6 @@ KINDS = (".xlsx", ".csv", ".tsv", ".parquet")
 """The endings of files that are written as tables."""
 
 _SHEET_ROWS = 1_048_576
-_SHEET = "predictions"
 _NO_TIME = datetime.datetime(1980, 1, 1)
 # Rows of a Parquet file that are held until they are written together.
 _GROUP_ROWS = 16_384
@@ -185,6 +184,7 @@ class _Excel:
 
         self._stream, self._names, self._added, self._cells = stream, header.names, added, cells
         self._book, self._cell = Workbook(write_only=True), WriteOnlyCell
+        self._title = "predictions" if added else "documents"
         self._sheet: Any = None
         self._left = 0
 
@@ -216,7 +216,7 @@ class _Excel:
 
     def _begin_sheet(self) -> None:
         number = len(self._book.worksheets) + 1
-        self._sheet = self._book.create_sheet(_SHEET if number == 1 else f"{_SHEET} {number}")
+        self._sheet = self._book.create_sheet(self._title if number == 1 else f"{self._title} {number}")
         self._sheet.freeze_panes = "A2"
         names = [*self._names, *(column.name for column in self._added)]
         self._sheet.append([self._made(Cells().excel("", name)) for name in names])

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 
 VARIABLE = "HIMECAT_BOUNDS"
 """Environment variable with bounds of one's own: `line=64MB,depth=500`."""
@@ -103,18 +103,27 @@ def over(name: str, needed: int) -> str:
     Examples
     --------
     >>> over("depth", 345)
-    'the bound is 200 (--bound depth=345 raises it; in Python himecat.set_bounds(depth=345))'
+    'the bound is 200 (himecat.set_bounds(depth=345) raises it)'
     >>> over("line", 20 << 20)
-    "the bound is 16 MB (--bound line=20MB raises it; in Python himecat.set_bounds(line='20MB'))"
+    "the bound is 16 MB (himecat.set_bounds(line='20MB') raises it)"
     """
     bound: int = getattr(bounds(), name)
     raised: Any = needed
     if name in _IN_BYTES:
         raised = f"{-(-needed // (1 << 20))}MB"
-    return (
-        f"the bound is {size(bound) if name in _IN_BYTES else f'{bound:,}'} "
-        f"(--bound {name}={raised} raises it; in Python himecat.set_bounds({name}={raised!r}))"
-    )
+    shown = size(bound) if name in _IN_BYTES else f"{bound:,}"
+    return f"the bound is {shown} ({raising(name, raised)} raises it)"
+
+
+def raising(name: str, value: int | str) -> str:
+    """What sets a bound, in the words of whoever is told.
+
+    Examples
+    --------
+    >>> raising("memory", "900MB")
+    "himecat.set_bounds(memory='900MB')"
+    """
+    return spelled(f"--bound {name}={value}", f"himecat.set_bounds({name}={value!r})")
 
 
 def size(number: int) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from himecat.errors import HimecatError, OutputError
+from himecat.errors import HimecatError, OutputError, spelled
 from himecat.runtime.exchange import exchange, sync_folder, sync_tree
 from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover, swap_by_renames
 
@@ -253,7 +253,7 @@ def is_our_model(file: Path) -> bool:
 
 def _exists_already(shown: str) -> OutputError:
     return OutputError(
-        f"{shown} exists already: choose another name or pass --overwrite (in Python overwrite=True)."
+        f"{shown} exists already: choose another name or pass {spelled('--overwrite', 'overwrite=True')}."
     )
 
 

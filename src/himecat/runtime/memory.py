@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from himecat.errors import DataError
-from himecat.runtime.bounds import bounds, over, size
+from himecat.runtime.bounds import bounds, over, raising, size
 
 _ROOT = Path("/")
 # Where a control group says its limit and what of it is in use: version 2, then version 1.
@@ -69,7 +69,7 @@ def refuse_beyond_memory(needed: int, what: str) -> None:
     if there is not None and needed > there:
         raise DataError(
             f"{what} about {size(needed)} of memory, and {size(there)} are there: take fewer documents or a smaller "
-            f"tree, or try it all the same (--bound memory={-(-needed // (1 << 20))}MB)."
+            f"tree, or try it all the same ({raising('memory', f'{-(-needed // (1 << 20))}MB')})."
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
 from himecat.input.corpus import Corpus
@@ -110,8 +110,9 @@ class Corrector(Predictor):
         self._check_fitted()
         if self._learned_from is None:
             raise UsageError(
-                "The model does not keep the documents that it was fitted on: fit it again (himecat fit, without "
-                "--no-corpus), with the answers as labels of the documents."
+                "The model does not keep the documents that it was fitted on: fit it again "
+                f"{spelled('without --no-corpus', 'and save it with corpus=True')}, with the answers as labels of the "
+                "documents."
             )
         corpus, supervision = self._learned_from.read()
         return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)

@@ -20,7 +20,7 @@ from urllib.request import getproxies
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 
 MAX_TOKENS = 128
 """Longer texts are cut here: what a text is about stands at its start, and the work grows with the square."""
@@ -167,7 +167,7 @@ class TextEncoder:
                 raise UsageError(
                     f"The encoder {self.name} that the model names is no folder, no installed package with a model "
                     "in it and not among the models fetched earlier: allow it to be fetched from huggingface.co "
-                    "(--online, HiMeCat.load(folder, online=True))."
+                    f"({spelled('--online', 'HiMeCat.load(folder, online=True)')})."
                 ) from error
         try:
             _check_reachable()

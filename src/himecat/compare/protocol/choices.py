@@ -11,7 +11,7 @@ from typing import Any
 
 from himecat.compare.systems.registry import built_in_systems, check_installed, system_named, systems_in
 from himecat.compare.systems.system import System
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 
 # The paper's order, then what people use today; a system that is not named here comes after these, and ours last.
 _ORDER = (
@@ -107,9 +107,8 @@ def choose_systems(
     for system, given in (parameters or {}).items():
         if system not in {choice.name for choice in chosen}:
             compared = ", ".join(choice.name for choice in chosen)
-            raise UsageError(
-                f"--set {system}.{next(iter(given))}: compared are {compared}, and not {system!r}."
-            )
+            option = spelled(f"--set {system}.{next(iter(given))}", f"parameters of {system!r}")
+            raise UsageError(f"{option}: compared are {compared}, and not {system!r}.")
         chosen = [
             replace(choice, parameters=dict(given)) if choice.name == system else choice for choice in chosen
         ]
@@ -144,7 +143,9 @@ def _named(wanted: Sequence[str], encoder: str | None) -> list[Choice]:
             raise UsageError(f"Two of the systems have the name {choice.name!r}: give one of them another.")
         check_installed(choice.kind)
         if (choice.kind.vectors or choice.kind.loads_encoder) and encoder is None:
-            raise UsageError(f"The system {choice.name!r} needs an encoder: name one with --encoder.")
+            raise UsageError(
+                f"The system {choice.name!r} needs an encoder: name one with {spelled('--encoder', 'encoder=')}."
+            )
     return chosen
 
 
@@ -155,7 +156,7 @@ def _all_that_can_run(encoder: str | None) -> tuple[list[Choice], list[str]]:
     for name in sorted(known, key=lambda name: (position.get(name, len(_ORDER)), name)):
         kind = known[name]
         if (kind.vectors or kind.loads_encoder) and encoder is None:
-            notes.append(f"{name} is left out: it needs a text encoder (--encoder).")
+            notes.append(f"{name} is left out: it needs a text encoder ({spelled('--encoder', 'encoder=')}).")
             continue
         try:
             check_installed(kind)

@@ -18,7 +18,7 @@ from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.runner import Conditions, failures, run_systems
 from himecat.compare.protocol.statistics import DatasetStatistics
 from himecat.compare.systems.himecat import HimecatPaper, system_with_method
-from himecat.errors import HimecatError, UsageError
+from himecat.errors import HimecatError, UsageError, spelled
 from himecat.input.dataset import Dataset
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress, silent
@@ -135,7 +135,8 @@ def sweep_rows(parameter: str, *, method: str | None = "paper", values: Sequence
         raise UsageError(f"There is no sweep of {parameter!r}; known are {' and '.join(SWEEPS)}.")
     name = system_with_method(method)
     if parameter == "beta" and name == "himecat":
-        raise UsageError("beta has no part in the default method: sweep it with --method paper.")
+        option = spelled("--method paper", "method='paper'")
+        raise UsageError(f"beta has no part in the default method: sweep it with {option}.")
     setting, published = SWEEPS[parameter]
     chosen = list(dict.fromkeys(values or published))
     if len(chosen) < 2:
@@ -381,6 +382,7 @@ def _label_vectors(dataset: Dataset, conditions: Conditions, progress: Progress 
 def _reference(names: Sequence[str], against: str | None) -> str:
     if against is not None:
         if against not in names:
-            raise UsageError(f"--against {against}: compared are {', '.join(names)}.")
+            option = spelled(f"--against {against}", f"against={against!r}")
+            raise UsageError(f"{option}: compared are {', '.join(names)}.")
         return against
     return next((name for name in ("himecat", *OURS) if name in names), names[0])

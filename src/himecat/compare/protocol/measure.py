@@ -18,7 +18,7 @@ from himecat.classifier.assignments import Assignments
 from himecat.compare.protocol.run import Run, finite
 from himecat.compare.protocol.worker import costs_since
 from himecat.compare.systems.system import NodeArray, System, Task
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.metrics import score
 from himecat.evaluation.reliability import level_calibration
 from himecat.input.builder import LoadedCorpus, load_corpus
@@ -177,7 +177,9 @@ def measure(
     began = time.perf_counter()
     shown = progress or silent()
     if system.vectors and encoder is None:
-        raise UsageError(f"The system {system.name!r} needs an encoder: name one with --encoder.")
+        raise UsageError(
+            f"The system {system.name!r} needs an encoder: name one with {spelled('--encoder', 'encoder=')}."
+        )
     dataset = source.open()
     read = read_draw(source, dataset, system, number, per_leaf, encoder, threads, shown)
     test, taxonomy = read.test, dataset.taxonomy
@@ -327,7 +329,8 @@ def _limited(
     size = limit - len(labelled)
     if size < 1:
         raise UsageError(
-            f"--limit {limit} leaves no document to score: draw {number} labels {len(labelled)}."
+            f"{spelled(f'--limit {limit}', f'limit={limit}')} leaves no document to score: draw {number} labels "
+            f"{len(labelled)}."
         )
     # The order does not depend on the limit: a larger one only adds documents.
     part = np.random.default_rng(number).permutation(others)[:size]

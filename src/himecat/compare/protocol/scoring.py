@@ -104,7 +104,11 @@ def score_predictions(
     kept = np.array([name in labelled for name in loaded.corpus.ids], dtype=np.bool_)
     rows = np.flatnonzero(wanted & present & ~kept)
     if not len(rows):
-        why = ": all documents kept their own labels; predict with --ignore-labels" if labelled else ""
+        why = (
+            ": all documents kept their own labels; himecat predict --ignore-labels places them"
+            if labelled
+            else ""
+        )
         raise DataError(f"{shown(predictions)} has no prediction to score{why}.")
     nodes = np.array([assigned[loaded.corpus.ids[row]] for row in rows.tolist()], dtype=np.int64)
     return (
@@ -137,7 +141,7 @@ def _score_by_file(
     if not rows:
         raise DataError(
             f"{shown(predictions)} has no prediction to score: none of its ids has a label in {shown(file)}, or all "
-            "documents kept their own labels (predict with --ignore-labels)."
+            "documents kept their own labels (himecat predict --ignore-labels places them)."
         )
     truth, nodes = np.array(rows, dtype=np.int64).T
     missing = sum(name not in assigned for name, _ in known)

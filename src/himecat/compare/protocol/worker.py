@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from himecat.errors import HimecatError
+from himecat.errors import HimecatError, by_options, names_options
 
 
 class Costs(NamedTuple):
@@ -106,7 +106,9 @@ class Worker:
     ) -> None:
         context = multiprocessing.get_context("spawn")
         self.receiver, sender = context.Pipe(duplex=False)
-        self._process = context.Process(target=_serve, args=(sender, work, *task), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(sender, names_options(), work, *task), daemon=True
+        )
         with _interrupts_ignored(), _environment(environment or {}):
             self._process.start()
         sender.close()
@@ -138,7 +140,7 @@ class Worker:
         self.receiver.close()
 
 
-def _serve(sender: Any, work: Callable[..., Any], *task: Any) -> None:
+def _serve(sender: Any, options: bool, work: Callable[..., Any], *task: Any) -> None:
     """In the new process: do the work and send back the result, or the exception."""
     # Standard output is for results; what a system prints is none.
     with suppress(OSError):
@@ -146,7 +148,8 @@ def _serve(sender: Any, work: Callable[..., Any], *task: Any) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     found: Any
     try:
-        found = work(*task)
+        with by_options(options):
+            found = work(*task)
     except HimecatError as error:
         found = error
     except Exception as error:
