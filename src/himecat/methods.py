@@ -65,8 +65,12 @@ class Default(_Method):
         Length of a word's vector; how many frequent words serve as contexts.
     topics : int
         Topics of the texts that stand beside the directions of their words; 0 for none.
+    ngrams : bool
+        Whether character n-grams are features, where texts are short enough or few enough for them.
     weigh_words : bool
         Whether the words of a document are weighted by how informative they are.
+    learn_weights : bool
+        Whether the weights of an encoder and of the opinions are learned from the labelled documents.
     use_metadata, learn_trust : bool
         Whether metadata values take part; whether the weight of each metadata type is learned (otherwise all
         types weigh the same). `ignore_metadata` of the estimator leaves out single types.
@@ -98,7 +102,9 @@ class Default(_Method):
     dimension: int = ranged(300, 2, 4096)
     contexts: int = ranged(4000, 2, 1_000_000)
     topics: int = ranged(100, 0, 4096)
+    ngrams: bool = True
     weigh_words: bool = True
+    learn_weights: bool = True
     use_metadata: bool = True
     learn_trust: bool = True
     use_names: bool = True

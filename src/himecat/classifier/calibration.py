@@ -17,7 +17,7 @@ from himecat.runtime.solvers import minimize_lbfgs, sigmoid
 
 FloatArray = npt.NDArray[np.float32]
 
-DEFAULT_INVERSE_TEMPERATURE = 0.4
+DEFAULT_INVERSE_TEMPERATURE = 0.8
 """Where too few documents can be held out; also the mean of the prior elsewhere."""
 IDENTITY = (1.0, 0.0)
 """A level of the tree without calibration: exponent 1, no noise."""
@@ -116,7 +116,7 @@ class Calibration:
         return np.ascontiguousarray(chosen.T, dtype=np.float32)
 
 
-def uncalibrated(taxonomy: Taxonomy) -> Calibration:
+def uncalibrated(taxonomy: Taxonomy, usual: float = DEFAULT_INVERSE_TEMPERATURE) -> Calibration:
     """What is used where there is nothing to calibrate with.
 
     Examples
@@ -124,7 +124,7 @@ def uncalibrated(taxonomy: Taxonomy) -> Calibration:
     >>> uncalibrated(Taxonomy.from_paths([("a",), ("b",)])).levels
     ((1.0, 0.0),)
     """
-    return Calibration(DEFAULT_INVERSE_TEMPERATURE, (IDENTITY,) * max(1, taxonomy.depth))
+    return Calibration(usual, (IDENTITY,) * max(1, taxonomy.depth))
 
 
 def calibrate(
@@ -132,6 +132,8 @@ def calibrate(
     scores: npt.NDArray[np.floating],
     leaves: npt.NDArray[np.integer],
     weights: npt.NDArray[np.floating] | None = None,
+    *,
+    usual: float = DEFAULT_INVERSE_TEMPERATURE,
 ) -> Calibration:
     """Fit temperature, biases, exponents and noise to held-out labels, by maximum a posteriori.
 
@@ -143,6 +145,8 @@ def calibrate(
         Positions of their true leaves.
     weights : array, optional
         How much each counts.
+    usual : float
+        The inverse temperature that its prior is centred at.
 
     Examples
     --------
@@ -153,13 +157,13 @@ def calibrate(
     True
     """
     if len(leaves) < _FEWEST:
-        return uncalibrated(taxonomy)
+        return uncalibrated(taxonomy, usual)
     given = np.ones(len(leaves)) if weights is None else np.asarray(weights, dtype=np.float64)
     counted = given * (len(given) / float(given.sum()))
     exact = np.asarray(scores, dtype=np.float64)
-    temperature, _ = _fit_temperature(exact, leaves, counted, np.inf)
+    temperature, _ = _fit_temperature(exact, leaves, counted, np.inf, usual)
     # The biases overfit the documents that they are learned from, so the temperature is learned without them.
-    with_bias, bias = _fit_temperature(exact, leaves, counted, _BIAS_PRIOR)
+    with_bias, bias = _fit_temperature(exact, leaves, counted, _BIAS_PRIOR, usual)
     bias = bias * (temperature / with_bias)
     at_node = node_probabilities(taxonomy, softmax(exact * temperature)).astype(np.float64)
     levels = []
@@ -201,6 +205,7 @@ def _fit_temperature(
     leaves: npt.NDArray[np.integer],
     weights: npt.NDArray[np.float64],
     bias_prior: float,
+    usual: float,
 ) -> tuple[float, npt.NDArray[np.float64]]:
     """The inverse temperature, and the bias of each leaf; with an infinite `bias_prior` there is no bias."""
     rows, n_leaves = np.arange(len(leaves)), scores.shape[1]
@@ -210,7 +215,7 @@ def _fit_temperature(
     left_out = ~fitted & (strength > 0)
 
     def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        temperature, bias = np.exp(point[0]), point[1:]
+        temperature, bias = np.exp(np.clip(point[0], -8.0, 8.0)), point[1:]
         # Documents x leaves, in place.
         off = scores * temperature
         off += bias
@@ -221,7 +226,7 @@ def _fit_temperature(
         sums = off.sum(axis=1)
         off *= (weights / sums)[:, None]
         off[rows, leaves] -= weights
-        away = point[0] - np.log(DEFAULT_INVERSE_TEMPERATURE)
+        away = point[0] - np.log(usual)
         logs = chosen - np.log(sums)
         total = -(weights * logs).sum() + (_PRIOR * away**2 + strength * (bias**2).sum()) / 2
         gradient = np.concatenate(
@@ -232,7 +237,7 @@ def _fit_temperature(
         )
         return float(total), gradient
 
-    start = np.concatenate([[np.log(DEFAULT_INVERSE_TEMPERATURE)], np.zeros(n_leaves)])
+    start = np.concatenate([[np.log(usual)], np.zeros(n_leaves)])
     found = minimize_lbfgs(loss, start, tolerance=1e-4)
     return float(np.exp(np.clip(found[0], -4.0, 5.0))), np.clip(found[1:], -5.0, 5.0)
 

@@ -1,4 +1,4 @@
-"""Cross-validation over the labelled documents: it gives the calibration and the label prior."""
+"""Cross-validation over the labelled documents: it gives the label prior, the opinions' weights, the calibration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from himecat.classifier.calibration import Calibration, calibrate, calibrate_paths
 from himecat.classifier.label_prior import estimate_log_prior, shrink_log_prior
-from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
+from himecat.classifier.scorer import (
+    MIXTURE_TEMPERATURE,
+    USUAL_WEIGHTS,
+    Correction,
+    Located,
+    Seeds,
+    fit_scorer,
+    locate,
+)
+from himecat.classifier.stacking import stack
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
@@ -54,8 +63,8 @@ class Plan(NamedTuple):
 
     @property
     def n_fits(self) -> int:
-        """How often the classifier is trained in all: the prior needs all labels once, and each half of them."""
-        return 1 + len(self.folds) + len(self.further) + 3 * self.estimates_prior
+        """How often the mixture or the whole is trained: the prior needs all labels once, and each half of them."""
+        return 1 + 2 * len(self.folds) + len(self.further) + 3 * self.estimates_prior
 
 
 class HeldOut(NamedTuple):
@@ -149,6 +158,27 @@ def subsample(supervision: Supervision, n_documents: int, most: int, seed: int) 
     return np.union1d(others, supervision.rows)
 
 
+class Learned(NamedTuple):
+    """What cross-validation has learned.
+
+    Attributes
+    ----------
+    correction : Correction
+        What is wrong with the scores of the mixture, and the label prior.
+    weights : mapping of str to float
+        How much each opinion counts.
+    calibration : Calibration
+        How scores become probabilities.
+    held_out : HeldOut
+        The held-out scores that these come from.
+    """
+
+    correction: Correction
+    weights: dict[str, float]
+    calibration: Calibration
+    held_out: HeldOut
+
+
 def cross_validate(
     taxonomy: Taxonomy,
     vectors: DocumentVectors,
@@ -159,60 +189,118 @@ def cross_validate(
     seed: int,
     threads: int,
     advance: Callable[[int], None] | None,
-) -> tuple[Calibration, FloatArray, HeldOut]:
-    """The calibration, the logarithms of the label prior, and the held-out scores that they come from."""
-    all_leaves = taxonomy.leaf_position[supervision.nodes]
+) -> Learned:
+    """Hold out labelled documents in turn, first of the mixture alone and then of the whole.
 
-    def trained_without(sample: _Sample, fold: Positions) -> Scorer:
+    The mixture says how far each leaf is chosen too often or too rarely, and how frequent leaves are: what is trained
+    on its posterior would repeat its errors. The whole says how much each opinion counts, and what is probable.
+    """
+    all_leaves = taxonomy.leaf_position[supervision.nodes]
+    folds = plan.folds
+    sample = _sample(vectors, supervision, MAX_UNLABELLED, seed)
+
+    def without(chosen: _Sample, fold: Positions) -> Supervision:
         kept = np.setdiff1d(np.arange(len(supervision)), fold)
-        rest = Supervision(sample.labelled[kept], supervision.nodes[kept])
-        # With a uniform prior, as among the labelled documents once each is weighted by the size of its leaf.
-        scorer = fit_scorer(taxonomy, sample.vectors, rest, seeds, method, seed=seed)
+        return Supervision(chosen.labelled[kept], supervision.nodes[kept])
+
+    def done() -> None:
         if advance is not None:
             advance(1)
-        return scorer
 
-    def calibrated(scores: FloatArray, fold: Positions) -> Calibration:
+    def located(chosen: _Sample, fold: Positions) -> Located:
+        found = locate(taxonomy, chosen.vectors, without(chosen, fold), seeds, method)
+        done()
+        return found
+
+    def corrected(scores: FloatArray, fold: Positions) -> Correction:
         leaves = all_leaves[fold]
-        return calibrate(taxonomy, scores, leaves, 1.0 / np.bincount(leaves)[leaves])
+        weights = 1.0 / np.bincount(leaves)[leaves]
+        found = calibrate(taxonomy, scores, leaves, weights, usual=MIXTURE_TEMPERATURE)
+        bias = np.array(found.bias, dtype=np.float32) if found.bias else None
+        return Correction(found.inverse_temperature, bias)
 
-    def fold_job(fold: Positions) -> Callable[[], FloatArray]:
-        return lambda: trained_without(sample, fold).scores(sample.vectors.take(sample.labelled[fold]))
+    def mixture_job(fold: Positions) -> Callable[[], FloatArray]:
+        return lambda: located(sample, fold).scores[sample.labelled[fold]]
 
-    def unlabelled_job() -> FloatArray:
-        none = np.zeros(0, dtype=np.int64)
-        return trained_without(sample, none).scores(sample.vectors.take(sample.unlabelled))
+    def prior_of(scores: FloatArray, known: Correction) -> FloatArray:
+        scores *= np.float32(known.inverse_temperature)
+        if known.bias is not None:
+            scores += known.bias
+        return estimate_log_prior(scores)
 
     def half_job(fold: Positions) -> Callable[[], FloatArray]:
         def job() -> FloatArray:
-            scorer = trained_without(small, fold)
-            own = calibrated(scorer.scores(small.vectors.take(small.labelled[fold])), fold)
-            return estimate_log_prior(own.logits(scorer.scores(small.vectors.take(small.unlabelled))))
+            found = located(small, fold).scores
+            return prior_of(found[small.unlabelled], corrected(found[small.labelled[fold]], fold))
 
         return job
 
-    folds = plan.folds
-    sample = _sample(vectors, supervision, MAX_UNLABELLED, seed)
-    jobs: list[Callable[[], FloatArray]] = [fold_job(fold) for fold in folds]
+    jobs: list[Callable[[], FloatArray]] = [mixture_job(fold) for fold in folds]
     if plan.estimates_prior:
         small = sample
         if len(sample.unlabelled) > _MAX_UNLABELLED_HALVES:
             small = _sample(vectors, supervision, _MAX_UNLABELLED_HALVES, seed)
         halves = _stratified(taxonomy, supervision, 2, np.random.default_rng([seed, 2]))
-        jobs += [unlabelled_job, *(half_job(half) for half in halves)]
-    n_jobs = len(jobs)
-    jobs += [fold_job(fold) for fold in plan.further]
+        none = np.zeros(0, dtype=np.int64)
+        jobs += [
+            lambda: located(sample, none).scores[sample.unlabelled],
+            *(half_job(half) for half in halves),
+        ]
     found = run_parallel(jobs, threads)
     held_out = np.concatenate(folds)
-    leaves, scores = all_leaves[held_out], np.concatenate(found[: len(folds)])
-    calibration = calibrated(scores, held_out)
+    by_mixture = found[: len(folds)]
+    correction = corrected(np.concatenate(by_mixture), held_out)
     log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
     if plan.estimates_prior:
-        of_unlabelled, *by_halves = found[len(folds) : n_jobs]
-        log_prior = shrink_log_prior(estimate_log_prior(calibration.logits(of_unlabelled)), *by_halves)
+        of_unlabelled, *by_halves = found[len(folds) :]
+        log_prior = shrink_log_prior(prior_of(of_unlabelled, correction), *by_halves)
+
+    def fold_job(fold: Positions, known: Correction) -> Callable[[], dict[str, FloatArray]]:
+        def job() -> dict[str, FloatArray]:
+            # With a uniform prior, as among the labelled documents once each is weighted by the size of its leaf.
+            scorer = fit_scorer(
+                taxonomy, sample.vectors, without(sample, fold), seeds, method, seed=seed, correction=known
+            )
+            done()
+            return dict(scorer.opinions(sample.vectors.take(sample.labelled[fold])))
+
+        return job
+
+    whole = []
+    for number, fold in enumerate(folds):
+        # A fold's own labels say nothing about what is wrong with the scores of its documents.
+        others = [place for place in range(len(folds)) if place != number]
+        known = Correction()
+        if others:
+            known = corrected(
+                np.concatenate([by_mixture[place] for place in others]),
+                np.concatenate([folds[place] for place in others]),
+            )
+        whole.append(fold_job(fold, known))
+    whole += [fold_job(fold, correction) for fold in plan.further]
+    opinions = run_parallel(whole, threads)
+    leaves = all_leaves[held_out]
+    weights = {name: USUAL_WEIGHTS[name] for name in opinions[0]}
+    if method.learn_weights:
+        by_opinion = {
+            name: np.concatenate([one[name] for one in opinions[: len(folds)]]) for name in opinions[0]
+        }
+        weights = stack(by_opinion, leaves, weights)
+    scores = [_summed(one, weights) for one in opinions]
+    seen = np.concatenate(scores[: len(folds)])
+    calibration = calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves])
     # Held-out documents are weighted by the prior of their leaves.
-    weights = np.exp(log_prior)[leaves] / np.bincount(leaves)[leaves]
-    judged = HeldOut(
-        np.concatenate([held_out, *plan.further]), np.concatenate([scores, *found[n_jobs:]]), len(held_out)
+    counted = np.exp(log_prior)[leaves] / np.bincount(leaves)[leaves]
+    return Learned(
+        correction._replace(log_prior=log_prior),
+        weights,
+        calibrate_paths(taxonomy, calibration, seen, leaves, counted),
+        HeldOut(np.concatenate([held_out, *plan.further]), np.concatenate(scores), len(held_out)),
     )
-    return calibrate_paths(taxonomy, calibration, scores, leaves, weights), log_prior, judged
+
+
+def _summed(opinions: dict[str, FloatArray], weights: dict[str, float]) -> FloatArray:
+    total = np.zeros_like(next(iter(opinions.values())))
+    for name, part in opinions.items():
+        total += np.float32(weights[name]) * part
+    return total

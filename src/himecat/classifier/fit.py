@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
+from himecat.classifier.stacking import view_weights
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
@@ -28,6 +30,7 @@ from himecat.views.base import BUILT_IN, State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
+from himecat.views.ngrams import NgramsView
 from himecat.views.space import JointSpace, contrast
 from himecat.views.topics import TopicsView
 from himecat.views.words import WordsView
@@ -200,7 +203,8 @@ def fit_default(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
     topics = [TopicsView(method.topics)] if method.topics else []
-    chosen = [words, *topics, *views, MetadataView(kinds, method.learn_trust)]
+    ngrams = [NgramsView()] if method.ngrams else []
+    chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
             chosen,
@@ -208,11 +212,18 @@ def fit_default(
             seed=random_stream(seed, _VIEWS),
             run=lambda jobs: run_parallel(jobs, threads),
             known=known,
+            weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
         )
         release_memory()
-        weights = learned["metadata"].weights
-        shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())
-        stage.advance(1, note=f"metadata weights: {shown}" if shown else None)
+        notes = [
+            f"{kind} weights: {_shown(weights)}"
+            for kind, weights in (
+                ("metadata", learned["metadata"].weights),
+                ("view", learned.weights if len(views) else {}),
+            )
+            if weights
+        ]
+        stage.advance(1, note="; ".join(notes) or None)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
@@ -228,10 +239,16 @@ def fit_default(
             threads=threads,
             advance=stage.advance,
         )
+        if plan.folds:
+            progress.say(f"weights of the opinions: {_shown(classifier.scorer.weights)}")
     if space is None:
         space = _spectral_space(material, classifier, vectors)
     release_memory()
     return Fitted(space, classifier)
+
+
+def _shown(weights: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
 
 
 def memory_of_fit(
@@ -308,12 +325,11 @@ def fit_classifier(
     >>> model.leaf_probabilities(corpus).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    calibration, log_prior, held_out = uncalibrated(taxonomy), None, None
+    found = None
     if plan.folds:
-        calibration, log_prior, held_out = cross_validate(
-            taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance
-        )
+        found = cross_validate(taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance)
         release_memory()
+    calibration = uncalibrated(taxonomy) if found is None else found.calibration
     # One product of matrices after the other, in the same order for any number of threads.
     with one_blas_thread():
         scorer = fit_scorer(
@@ -323,22 +339,24 @@ def fit_classifier(
             seeds,
             method,
             seed=seed,
-            learn_prior=method.learn_prior and not plan.folds,
-            log_prior=log_prior,
+            learn_prior=method.learn_prior and found is None,
+            correction=None if found is None else found.correction,
+            weights=None if found is None else found.weights,
             threads=threads,
         )
     if advance is not None:
         advance(1)
     quality = None
-    if held_out is not None and log_prior is not None:
+    if found is not None:
+        assert found.correction.log_prior is not None
         quality = assess(
             taxonomy,
             calibration,
             lambda rows: scorer.scores(vectors.take(rows)),
             len(vectors),
             supervision,
-            held_out,
-            log_prior,
+            found.held_out,
+            found.correction.log_prior,
             ids or [str(row) for row in range(len(vectors))],
             seed,
         )

@@ -1,16 +1,24 @@
-"""Scores of the leaves: a mixture over the sphere and two linear classifiers, self-trained on all documents."""
+"""Scores of the leaves: a mixture over the sphere and linear classifiers, self-trained on all documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.linear import cross_fit
-from himecat.classifier.mixture import fit_mixture, gather_anchors, softmax, softmax_in_place
+from himecat.classifier.mixture import (
+    Anchors,
+    Whitened,
+    fit_mixture,
+    gather_anchors,
+    softmax,
+    softmax_in_place,
+    whiten,
+)
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
@@ -23,14 +31,21 @@ FloatArray = npt.NDArray[np.float32]
 Seeds = tuple[FloatArray, FloatArray]
 """Summed seed directions of each leaf, and how many documents they count as."""
 
+MIXTURE, TEXT, FEATURES, APART = OPINIONS = ("mixture", "text", "features", "ngrams")
+"""What has an opinion of a document: the mixture, and linear classifiers over directions and features."""
+USUAL_WEIGHTS = {MIXTURE: 1.0, TEXT: 0.3, FEATURES: 0.6, APART: 0.5}
+"""Weights of the opinions where none are learned; the mean of their prior elsewhere."""
+MIXTURE_TEMPERATURE = 1.7
+"""Inverse temperature of the mixture's scores, at a standard deviation of 1, where none is learned."""
+
 # Folds of the cross-fitting: each is scored by classifiers trained on the others.
 _FOLDS = 3
 _PENALTY = 2.0
 # How many documents' worth of a leaf's direction come from all leaves below its parent.
 _SIBLING_MASS = 1.0
 _LABELLED_WEIGHT = 5.0
-# Inverse temperature of the labels that the linear classifiers learn from: nearly one leaf each.
-_INVERSE_TEMPERATURE = 4.0
+# How much surer than calibrated probabilities the labels are that linear classifiers learn from.
+_SHARPENED = 2.5
 # Where the label prior cannot be estimated: between counting every document once (0), which lets large leaves grow,
 # and every leaf once (1).
 _BALANCE = 0.5
@@ -42,18 +57,41 @@ _MAX_FACTOR = 5.0
 _MANY_LEAVES = 200
 
 
+class Correction(NamedTuple):
+    """What held-out documents say about the mixture's scores, which have a standard deviation of 1.
+
+    Attributes
+    ----------
+    inverse_temperature : float
+        The scores are multiplied by this.
+    bias : array or None
+        What is added at each leaf, because it is chosen too rarely.
+    log_prior : array or None
+        Logarithms of the label prior.
+    """
+
+    inverse_temperature: float = MIXTURE_TEMPERATURE
+    bias: FloatArray | None = None
+    log_prior: FloatArray | None = None
+
+
 @dataclass(frozen=True)
 class Scorer:
-    """The sum of three scores, each divided by its standard deviation.
+    """The weighted sum of several opinions, each divided by its standard deviation.
 
     Attributes
     ----------
     directions, log_prior, concentration
-        The mixture.
-    text_weights, feature_weights : arrays
-        The linear classifiers over text directions and over features; empty without self-training.
-    scales : tuple of float
-        What the three are divided by.
+        The mixture: mean direction of each leaf, what is added at each leaf, and the concentration.
+    text_weights, feature_weights, apart_weights : arrays
+        The linear classifiers over text directions, over features, and over those that stand apart; empty where
+        there is none.
+    scales : mapping of str to float
+        What each opinion is divided by.
+    weights : mapping of str to float
+        How much each counts.
+    whitened : Whitened, optional
+        The mixture after whitening; older models have none.
     """
 
     directions: FloatArray
@@ -61,56 +99,149 @@ class Scorer:
     concentration: float
     text_weights: FloatArray
     feature_weights: FloatArray
-    scales: tuple[float, float, float]
+    scales: Mapping[str, float]
+    weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(OPINIONS, 1.0))
+    apart_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    whitened: Whitened | None = None
+
+    def opinions(self, vectors: DocumentVectors) -> Iterator[tuple[str, FloatArray]]:
+        """Each opinion by its name: one row per document, one column per leaf."""
+        if self.whitened is None:
+            found = np.asarray(vectors.smoothed @ self.directions.T, dtype=np.float32)
+            found *= np.float32(self.concentration)
+        else:
+            found = self.whitened.scores(vectors.smoothed, self.concentration)
+        found += self.log_prior
+        found /= np.float32(self.scales[MIXTURE])
+        yield MIXTURE, found
+        for name, rows, weights in (
+            (TEXT, vectors.text, self.text_weights),
+            (FEATURES, vectors.features, self.feature_weights),
+            (APART, vectors.apart, self.apart_weights),
+        ):
+            if len(weights):
+                part = np.asarray(rows @ weights, dtype=np.float32)
+                part /= np.float32(self.scales[name])
+                yield name, part
 
     def scores(self, vectors: DocumentVectors) -> FloatArray:
         """One row per document, one column per leaf."""
-        found = np.asarray(vectors.smoothed @ self.directions.T, dtype=np.float32)
-        found *= np.float32(self.concentration)
-        found += self.log_prior
-        found /= np.float32(self.scales[0])
-        if len(self.text_weights):
-            part = vectors.text @ self.text_weights
-            part /= np.float32(self.scales[1])
-            found += part
-            part = vectors.features @ self.feature_weights
-            part /= np.float32(self.scales[2])
-            found += part
-        return found
+        total: FloatArray | None = None
+        for name, part in self.opinions(vectors):
+            if self.weights[name] != 1.0:
+                part *= np.float32(self.weights[name])
+            if total is None:
+                total = part
+            else:
+                total += part
+        assert total is not None
+        return total
 
     def state(self) -> State:
         """What a model folder keeps."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        return {"concentration": self.concentration, "scales": list(self.scales)}, arrays
+        if self.whitened is not None:
+            arrays |= {"whitener": self.whitened.whitener, "whitened": self.whitened.directions}
+        settings = {"concentration": self.concentration, "scales": dict(self.scales)}
+        return {**settings, "weights": dict(self.weights)}, arrays
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The scorer again."""
-        first, second, third = settings["scales"]
-        if not np.isfinite([first, second, third, settings["concentration"]]).all():
+        scales, weights = settings["scales"], settings.get("weights", dict.fromkeys(OPINIONS, 1.0))
+        if not isinstance(scales, Mapping):
+            # Folders of format 5 and before have three opinions of the same weight.
+            scales = dict(zip((MIXTURE, TEXT, FEATURES), scales, strict=True))
+        numbers = [*scales.values(), *weights.values(), settings["concentration"]]
+        if not np.isfinite(numbers).all():
             raise ValueError("a setting of the classifier is not a number")
-        parts = {name: arrays[name] for name in _ARRAYS}
-        return cls(**parts, concentration=settings["concentration"], scales=(first, second, third))
+        parts = {name: arrays[name] for name in _ARRAYS if name in arrays}
+        whitened = Whitened(arrays["whitener"], arrays["whitened"]) if "whitener" in arrays else None
+        concentration = settings["concentration"]
+        return cls(**parts, concentration=concentration, scales=scales, weights=weights, whitened=whitened)
 
     def check(self, taxonomy: Taxonomy, views: Views) -> None:
         """Raise a `ValueError` where the weights fit neither the tree nor the views."""
         n_leaves, dimension = taxonomy.n_leaves, views.dimension
-        # Without self-training there are no linear classifiers.
-        trained = self.text_weights.size > 0 or self.feature_weights.size > 0
-        check_shapes(
-            {
-                "directions": (self.directions, (n_leaves, dimension)),
-                "log_prior": (self.log_prior, (n_leaves,)),
-                "text_weights": (self.text_weights, (dimension, n_leaves) if trained else (0, 0)),
-                "feature_weights": (
-                    self.feature_weights,
-                    (views.n_features, n_leaves) if trained else (0, 0),
-                ),
-            }
-        )
+        expected = {
+            "directions": (self.directions, (n_leaves, dimension)),
+            "log_prior": (self.log_prior, (n_leaves,)),
+        }
+        used = {MIXTURE}
+        for name, weights, rows in (
+            (TEXT, self.text_weights, dimension),
+            (FEATURES, self.feature_weights, views.n_features),
+            (APART, self.apart_weights, views.n_apart),
+        ):
+            if weights.size:
+                expected[name] = (weights, (rows, n_leaves))
+                used.add(name)
+        if self.whitened is not None:
+            expected["whitener"] = (self.whitened.whitener, (dimension, dimension))
+            expected["whitened"] = (self.whitened.directions, (n_leaves, dimension))
+        check_shapes(expected)
+        if not (used <= set(self.scales) and used <= set(self.weights)):
+            raise ValueError("an opinion of the classifier has no weight")
 
 
-_ARRAYS = ("directions", "log_prior", "text_weights", "feature_weights")
+_ARRAYS = ("directions", "log_prior", "text_weights", "feature_weights", "apart_weights")
+
+
+class Located(NamedTuple):
+    """Documents placed by the mixture alone.
+
+    Attributes
+    ----------
+    anchors : Anchors
+        What was known of the leaves.
+    directions, log_prior : arrays
+        The mixture before whitening.
+    whitened : Whitened
+        The mixture after it.
+    scale : float
+        Standard deviation of the scores.
+    scores : array
+        Scores of all documents, divided by the scale.
+    """
+
+    anchors: Anchors
+    directions: FloatArray
+    log_prior: FloatArray
+    whitened: Whitened
+    scale: float
+    scores: FloatArray
+
+
+def locate(
+    taxonomy: Taxonomy,
+    vectors: DocumentVectors,
+    supervision: Supervision,
+    seeds: Seeds,
+    method: Default,
+    *,
+    learn_prior: bool = False,
+) -> Located:
+    """Fit the mixture; `learn_prior`: by EM, together with the label prior."""
+    rows = vectors.smoothed
+    sibling_mass = _SIBLING_MASS if method.use_hierarchy else 0.0
+    anchors = gather_anchors(taxonomy, supervision, rows, *seeds)
+    mixture = fit_mixture(
+        taxonomy,
+        anchors,
+        rows,
+        concentration=method.leaf_concentration,
+        rounds=method.em_rounds,
+        learn_prior=learn_prior,
+        sibling_mass=sibling_mass,
+    )
+    directions, log_prior, posterior, scores = mixture
+    del mixture, scores
+    whitened = whiten(taxonomy, supervision, rows, seeds, posterior, sibling_mass=sibling_mass)
+    del posterior
+    scores = whitened.scores(rows, method.leaf_concentration)
+    scale = _deviation(scores)
+    scores /= np.float32(scale)
+    return Located(anchors, directions, log_prior, whitened, scale, scores)
 
 
 def fit_scorer(
@@ -122,7 +253,8 @@ def fit_scorer(
     *,
     seed: int,
     learn_prior: bool = False,
-    log_prior: FloatArray | None = None,
+    correction: Correction | None = None,
+    weights: Mapping[str, float] | None = None,
     threads: int = 1,
 ) -> Scorer:
     """Train on all documents, of which a few are labelled.
@@ -131,8 +263,10 @@ def fit_scorer(
     ----------
     learn_prior : bool
         Whether the mixture estimates the label prior by EM.
-    log_prior : array, optional
-        Logarithms of the label prior at the start; without it, all leaves are equally probable.
+    correction : Correction, optional
+        What cross-validation has learned about the mixture's scores.
+    weights : mapping of str to float, optional
+        How much each opinion counts.
     """
 
     def run(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
@@ -141,62 +275,69 @@ def fit_scorer(
             some = jobs[first : first + threads]
             yield from run_parallel(some, threads) if threads > 1 else map(_unless_stopped, some)
 
-    anchors = gather_anchors(taxonomy, supervision, vectors.smoothed, *seeds)
-    mixture = fit_mixture(
-        taxonomy,
-        anchors,
-        vectors.smoothed,
-        concentration=method.leaf_concentration,
-        rounds=method.em_rounds,
-        learn_prior=learn_prior,
-        sibling_mass=_SIBLING_MASS if method.use_hierarchy else 0.0,
-        log_prior=log_prior,
-    )
+    found = locate(taxonomy, vectors, supervision, seeds, method, learn_prior=learn_prior)
+    known = correction or Correction(log_prior=found.log_prior if learn_prior else None)
+    used = dict(weights or USUAL_WEIGHTS)
+    logits, anchors, scale = found.scores, found.anchors, found.scale
+    offset = np.zeros(taxonomy.n_leaves, dtype=np.float32)
+    for part in (known.bias, known.log_prior):
+        if part is not None:
+            offset += part
+    logits *= np.float32(known.inverse_temperature)
+    logits += offset
+    linear = {TEXT: vectors.text, FEATURES: vectors.features, APART: vectors.apart}
+    linear = {name: rows for name, rows in linear.items() if rows is not None and method.self_training}
+    scales = {MIXTURE: scale / known.inverse_temperature, **dict.fromkeys(linear, 1.0)}
+    learned = {name: np.zeros((0, 0), np.float32) for name in (TEXT, FEATURES, APART)}
     groups = leaf_groups(taxonomy) if method.use_hierarchy else ()
-    directions, log_prior, posterior, scores = mixture
-    # Else the mixture would hold its posterior while self-training replaces it.
-    del mixture
-    known_prior = None if learn_prior else log_prior
-    n = len(posterior)
-    text_weights, feature_weights = np.zeros((0, 0), np.float32), np.zeros((0, 0), np.float32)
-    scales = (_deviation(scores), 1.0, 1.0)
-    rng = np.random.default_rng(seed)
-    folds = rng.integers(min(_FOLDS, max(1, n // 2)), size=n)
+    n = len(logits)
+    folds = np.random.default_rng(seed).integers(min(_FOLDS, max(1, n // 2)), size=n)
     folds[anchors.certain] = -1
+    posterior = softmax_in_place(logits * np.float32(_SHARPENED))
+    anchors.clamp(posterior)
     for rounds_left in reversed(range(method.self_training)):
-        weights = (posterior @ _leaf_weights(posterior.sum(axis=0), known_prior)).astype(np.float32)
-        weights[anchors.rows] *= _LABELLED_WEIGHT
-        on_text, on_features = cross_fit(
-            [vectors.text, vectors.features],
+        of_leaf = _leaf_weights(posterior.sum(axis=0), None if learn_prior else offset_prior(known, offset))
+        counted = (posterior @ of_leaf).astype(np.float32)
+        counted[anchors.rows] *= _LABELLED_WEIGHT
+        results = cross_fit(
+            list(linear.values()),
             posterior,
-            weights,
+            counted,
             folds,
             _PENALTY,
             run,
             groups,
             want_weights=rounds_left == 0,
         )
-        by_text, by_features = on_text.scores, on_features.scores
-        text_weights, feature_weights = on_text.weights, on_features.weights
-        scales = (scales[0], _deviation(by_text), _deviation(by_features))
         # In place, because all of these are documents x leaves.
-        by_text /= np.float32(scales[1])
-        by_features /= np.float32(scales[2])
-        posterior = scores / np.float32(scales[0])
-        posterior += by_text
-        posterior += by_features
-        del on_text, on_features, by_text, by_features
-        posterior *= np.float32(_INVERSE_TEMPERATURE)
-        softmax_in_place(posterior)
-        anchors.clamp(posterior)
+        posterior = logits * np.float32(used[MIXTURE])
+        for name, result in zip(linear, results, strict=True):
+            scales[name] = _deviation(result.scores)
+            part = result.scores
+            part *= np.float32(used.get(name, 0.0) / scales[name])
+            posterior += part
+            learned[name] = result.weights
+        del results
+        if rounds_left:
+            posterior *= np.float32(_SHARPENED / max(used[MIXTURE], 1e-3))
+            softmax_in_place(posterior)
+            anchors.clamp(posterior)
     return Scorer(
-        directions,
-        log_prior,
+        found.directions,
+        offset * np.float32(scales[MIXTURE]),
         method.leaf_concentration,
-        text_weights,
-        feature_weights,
+        learned[TEXT],
+        learned[FEATURES],
         scales,
+        {name: used.get(name, 0.0) for name in scales},
+        learned[APART],
+        found.whitened,
     )
+
+
+def offset_prior(known: Correction, like: FloatArray) -> FloatArray:
+    """The logarithms of the label prior, or those of a uniform one."""
+    return np.zeros_like(like) if known.log_prior is None else known.log_prior
 
 
 def leaf_groups(taxonomy: Taxonomy, many: int = _MANY_LEAVES) -> tuple[npt.NDArray[np.int64], ...]:

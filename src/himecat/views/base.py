@@ -113,11 +113,14 @@ class View(Protocol):
     smooths : bool
         Whether its rows are added to the directions of the documents, instead of standing beside the other
         parts. Such a view learns after the others, and finds the directions in the batch.
+    apart : bool
+        Whether its features get a classifier of their own, instead of standing beside those of the other views.
     """
 
     name: ClassVar[str]
     weight: float = 1.0
     smooths: ClassVar[bool] = False
+    apart: ClassVar[bool] = False
 
     @property
     def n_features(self) -> int:
@@ -178,7 +181,7 @@ class View(Protocol):
         return cls()
 
 
-BUILT_IN = ("words", "topics", "metadata", "encoder")
+BUILT_IN = ("words", "topics", "ngrams", "metadata", "encoder")
 _registered: dict[str, type[View]] = {}
 
 Kind = TypeVar("Kind", bound=type[View])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -30,18 +30,22 @@ class DocumentVectors:
         The same, drawn towards what metadata values let expect.
     features : sparse matrix
         Weighted words and metadata values.
+    apart : sparse matrix or None
+        Features with a classifier of their own: character n-grams.
     """
 
     text: FloatArray
     smoothed: FloatArray
     features: Any
+    apart: Any = None
 
     def __len__(self) -> int:
         return len(self.text)
 
     def take(self, rows: npt.NDArray[np.integer]) -> DocumentVectors:
         """The given documents, in the given order."""
-        return DocumentVectors(self.text[rows], self.smoothed[rows], self.features[rows])
+        apart = None if self.apart is None else self.apart[rows]
+        return DocumentVectors(self.text[rows], self.smoothed[rows], self.features[rows], apart)
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,12 @@ class Views:
     @property
     def n_features(self) -> int:
         """Number of columns of the features."""
-        return sum(view.n_features for view in self.views)
+        return sum(view.n_features for view in self.views if not view.apart)
+
+    @property
+    def n_apart(self) -> int:
+        """Number of columns of the features that stand apart."""
+        return sum(view.n_features for view in self.views if view.apart)
 
     def part(self, name: str) -> slice:
         """Where the part of a view stands in a direction."""
@@ -98,7 +107,7 @@ class Views:
         text = self._side_by_side((view, _checked(view, seen, len(batch))) for view, seen in rows)
         batch.directions = text
         added = [view.see(batch) for view in self.views if view.smooths]
-        return DocumentVectors(text, _smoothed(text, added), _features(self.views, batch))
+        return DocumentVectors(text, _smoothed(text, added), *_features(self.views, batch))
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray:
         """Directions of names and keywords as if they were texts; zeros where nothing of them is known."""
@@ -154,6 +163,7 @@ def learn_views(
     seed: int = 0,
     run: Run = run_serial,
     known: Mapping[str, View] | None = None,
+    weigh: Callable[[Mapping[str, FloatArray], Mapping[str, float]], Mapping[str, float]] | None = None,
 ) -> tuple[Views, DocumentVectors]:
     """Learn views of a corpus, without its labels, and see its documents.
 
@@ -163,6 +173,8 @@ def learn_views(
         Runs jobs that do not depend on each other, and returns their results in order.
     known : mapping of str to View, optional
         Views by name that were learned from this very corpus before.
+    weigh : callable, optional
+        Given the unit rows of each view by name, and the views' own weights, gives the weights to use.
 
     Examples
     --------
@@ -195,15 +207,20 @@ def learn_views(
     ]
     learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
     del learned[1]
-    centres, weights, parts = {}, {}, []
+    centres, weights, parts = {}, {}, {}
     for view in learned:
         rows = view.see(batch)
         if rows is not None:
             rows = _checked(view, rows, len(batch))
             centres[view.name], weights[view.name] = rows.mean(axis=0), float(view.weight)
-            parts.append(_part(rows, centres[view.name], weights[view.name]))
+            parts[view.name] = _part(rows, centres[view.name], 1.0)
         del rows
-    text = _joined(parts)
+    if weigh is not None:
+        weights = dict(weigh(parts, weights))
+    for name, part in parts.items():
+        if weights[name] != 1.0:
+            part *= np.float32(weights[name])
+    text = _joined(list(parts.values()))
     del parts
     batch.directions, added = text, []
     for view in views:
@@ -213,7 +230,9 @@ def learn_views(
             added.append(rows)
             del rows
     smoothed = _smoothed(text, added)
-    return Views(tuple(learned), centres, weights), DocumentVectors(text, smoothed, _features(learned, batch))
+    return Views(tuple(learned), centres, weights), DocumentVectors(
+        text, smoothed, *_features(learned, batch)
+    )
 
 
 def _checked(view: View, rows: Any, n_documents: int) -> FloatArray:
@@ -250,8 +269,10 @@ def _smoothed(text: FloatArray, added: list[Any]) -> FloatArray:
     return unit_in_place(total)
 
 
-def _features(views: Iterable[View], batch: Batch) -> Any:
-    parts = []
+def _features(views: Iterable[View], batch: Batch) -> tuple[Any, Any]:
+    """The features of all views side by side, and those that stand apart."""
+    parts: list[Any] = []
+    apart: list[Any] = []
     for view in views:
         part = view.features(batch)
         if part is not None:
@@ -260,5 +281,5 @@ def _features(views: Iterable[View], batch: Batch) -> Any:
                     f"The view {view.name!r} gave {part.shape[0]} x {part.shape[1]} features for {len(batch)} "
                     f"documents, and its n_features is {view.n_features}."
                 )
-            parts.append(part)
-    return side_by_side(parts)
+            (apart if view.apart else parts).append(part)
+    return side_by_side(parts), side_by_side(apart) if apart else None
