@@ -202,53 +202,49 @@ def test_held_out_documents_are_scored_without_their_labels(
 ) -> None:
     """Each fold is scored by a model that was trained without the labels of that fold."""
     corpus, labelled = letters
+    located: list[Any] = []
     trained: list[Any] = []
     scored: list[Any] = []
-    priors: list[Any] = []
-    real_fit, real_take = fit_module.fit_scorer, DocumentVectors.take
-    real_shrink = cross_validation.shrink_log_prior
+    real_locate, real_fit, real_take = cross_validation.locate, fit_module.fit_scorer, DocumentVectors.take
 
-    def fit_scorer(taxonomy: Any, vectors: Any, supervision: Supervision, *rest: Any, **options: Any) -> Any:
+    def locate(taxonomy: Any, vectors: Any, supervision: Supervision, *rest: Any, **options: Any) -> Any:
         # Every leaf still has a label, and the prior is never learned from the documents that are left.
         assert len(set(supervision.nodes.tolist())) == 22
         assert not options.get("learn_prior")
-        # The label prior is known only to the last fit.
-        assert options.get("log_prior") is (priors[-1] if priors else None)
-        trained.append((vectors, supervision))
+        located.append((vectors, supervision))
+        return real_locate(taxonomy, vectors, supervision, *rest, **options)
+
+    def fit_scorer(taxonomy: Any, vectors: Any, supervision: Supervision, *rest: Any, **options: Any) -> Any:
+        trained.append((vectors, supervision, options["correction"]))
         return real_fit(taxonomy, vectors, supervision, *rest, **options)
 
     def take(vectors: DocumentVectors, rows: Any) -> DocumentVectors:
         scored.append(real_take(vectors, rows))
         return scored[-1]
 
-    def shrink_log_prior(*estimates: Any) -> Any:
-        priors.append(real_shrink(*estimates))
-        return priors[-1]
-
     monkeypatch.setattr(cross_validation, "MAX_UNLABELLED", most)
+    monkeypatch.setattr(cross_validation, "locate", locate)
     for module in (fit_module, cross_validation):
         monkeypatch.setattr(module, "fit_scorer", fit_scorer)
     monkeypatch.setattr(DocumentVectors, "take", take)
-    monkeypatch.setattr(cross_validation, "shrink_log_prior", shrink_log_prior)
     # What the finished fit says about itself scores documents too.
     monkeypatch.setattr(fit_module, "assess", lambda *_: None)
     fit(corpus, labelled)
     everything = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
     n_others = min(most, len(corpus) - len(everything))
     # The last fit sees all documents with all labels: a row of its matrix tells which document another row is.
-    whole, of_all = trained[-1]
+    *folds, (whole, of_all, correction) = trained
     assert len(whole) == len(corpus)
     assert labels_in(whole, of_all, whole) == everything
+    # The label prior is known only to it.
+    assert correction.log_prior is not None
     if n_others < len(corpus) - len(everything):
         # The documents that take part.
         del scored[0]
-    *folds, unlabelled, one_half, other_half, _ = trained
-    *scored_folds, scored_unlabelled, of_one, others_of_one, of_other, others_of_other = scored
-    assert len(folds) == len(scored_folds) == 5
+    assert len(folds) == len(scored) == 5
     held_out: set[int] = set()
-    for (vectors, supervision), chosen in zip(
-        [*folds, one_half, other_half], [*scored_folds, of_one, of_other], strict=True
-    ):
+    for (vectors, supervision, known), chosen in zip(folds, scored, strict=True):
+        assert known.log_prior is None
         assert len(vectors) == len(everything) + n_others
         away = documents_in(chosen, whole)
         assert labels_in(vectors, supervision, whole) == {
@@ -256,16 +252,14 @@ def test_held_out_documents_are_scored_without_their_labels(
         }
         held_out |= away
     assert held_out == set(everything)
-    # Either half learns from what the other one is scored on.
-    halves = [documents_in(half, whole) for half in (of_one, of_other)]
-    assert not halves[0] & halves[1]
-    assert halves[0] | halves[1] == set(everything)
-    # The prior comes from documents without a label, scored with all labels and with half of them.
-    assert labels_in(*unlabelled, whole) == everything
-    for chosen in (scored_unlabelled, others_of_one, others_of_other):
-        assert not documents_in(chosen, whole) & set(everything)
-        assert len(chosen) == n_others
-    assert len(priors) == 1
+    # What is wrong with the scores of one fold is never learned from that fold.
+    assert len({known.inverse_temperature for _, _, known in folds}) == 5
+    # The mixture alone: the same folds, all labels, and each half of them.
+    known_labels = [set(labels_in(*one, whole)) for one in located]
+    assert known_labels[:5] == [set(labels_in(vectors, known, whole)) for vectors, known, _ in folds]
+    assert known_labels[5] == set(everything)
+    assert not known_labels[6] & known_labels[7]
+    assert known_labels[6] | known_labels[7] == set(everything)
 
 
 def documents_in(vectors: DocumentVectors, whole: DocumentVectors) -> set[int]:
@@ -332,11 +326,11 @@ def test_when_every_document_has_a_label(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("learn_prior", [True, False])
 @pytest.mark.parametrize("seed", range(2))
 def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: int, learn_prior: bool) -> None:
-    """One for each of five folds, one to find the frequencies, and one with all labels."""
+    """The mixture and the whole for each of five folds, three mixtures for the prior, and one with all labels."""
     steps: list[int] = []
     method = Default(learn_prior=learn_prior)
     fit(*letters, method, seed=seed, advance=steps.append)
-    assert sum(steps) == plan_folds(TREE, letters[1], 330, method).n_fits == 6 + 3 * learn_prior
+    assert sum(steps) == plan_folds(TREE, letters[1], 330, method).n_fits == 11 + 3 * learn_prior
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
@@ -344,11 +338,14 @@ def test_frequencies_are_only_learned_on_request(
     letters: tuple[Corpus, Supervision], calibrate: bool
 ) -> None:
     even, skewed = (
-        fit(*letters, Default(learn_prior=learn_prior, calibrate=calibrate)).scorer.log_prior
+        fit(*letters, Default(learn_prior=learn_prior, calibrate=calibrate)).scorer
         for learn_prior in (False, True)
     )
-    assert not even.any()
-    assert skewed.std() > 0.05
+    # Held-out documents also say which leaves are chosen too often.
+    assert bool(even.log_prior.any()) == calibrate
+    assert (
+        skewed.log_prior / skewed.scales["mixture"] - even.log_prior / even.scales["mixture"]
+    ).std() > 0.05
 
 
 def test_frequent_leaves_are_found_frequent(letters: tuple[Corpus, Supervision]) -> None:

@@ -90,9 +90,11 @@ def test_as_much_is_believed_as_the_leaves_truly_vary(mistakes: float) -> None:
         assert kept.dtype == np.float32
         shares.append(kept.std() / found.std())
         errors.append(np.square(kept - true).mean() - np.square(found - true).mean())
-    assert np.mean(shares) == pytest.approx(0.49 / (0.49 + mistakes**2), abs=0.12)
-    # Never worse than the estimate itself, where mistakes are small, and better where they are large.
-    assert np.mean(errors) < 0.001 if mistakes < 0.3 else np.mean(errors) < -0.02
+    # Less than the halves agree on: they may share mistakes.
+    assert np.mean(shares) < 0.49 / (0.49 + mistakes**2)
+    assert np.mean(shares) == pytest.approx(0.49 / (0.49 + mistakes**2), abs=0.3)
+    # Hardly worse than the estimate itself, where mistakes are small, and better where they are large.
+    assert np.mean(errors) < 0.02 if mistakes < 0.3 else np.mean(errors) < 0.0
 
 
 def test_nothing_found_and_one_leaf() -> None:
@@ -104,7 +106,12 @@ def test_nothing_found_and_one_leaf() -> None:
 
 def test_an_estimate_is_never_drawn_apart() -> None:
     found = np.array([0.5, -0.5], dtype=np.float32)
-    assert shrink_log_prior(found, 3 * found, 3 * found).tolist() == found.tolist()
+    assert (np.abs(shrink_log_prior(found, 3 * found, 3 * found)) <= np.abs(found)).all()
+
+
+def test_what_balanced_collections_show_too_is_not_believed() -> None:
+    found = np.array([0.2, -0.2], dtype=np.float32)
+    assert not shrink_log_prior(found, found, found).any()
 
 
 def test_a_leaf_favoured_by_the_classifier_alone_is_not_taken_for_frequent() -> None:

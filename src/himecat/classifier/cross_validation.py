@@ -96,7 +96,7 @@ def plan_folds(
     >>> few = Supervision(np.arange(30), np.repeat([1, 2], 15))
     >>> plan = plan_folds(tree, few, 100, Default())
     >>> [len(fold) for fold in plan.folds], plan.estimates_prior, plan.n_fits
-    ([6, 6, 6, 6, 6], True, 9)
+    ([6, 6, 6, 6, 6], True, 14)
     """
     if not method.calibrate:
         return Plan([], False)

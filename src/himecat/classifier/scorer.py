@@ -33,7 +33,7 @@ Seeds = tuple[FloatArray, FloatArray]
 
 MIXTURE, TEXT, FEATURES, APART = OPINIONS = ("mixture", "text", "features", "ngrams")
 """What has an opinion of a document: the mixture, and linear classifiers over directions and features."""
-USUAL_WEIGHTS = {MIXTURE: 1.0, TEXT: 0.3, FEATURES: 0.6, APART: 0.5}
+USUAL_WEIGHTS = {MIXTURE: 1.0, TEXT: 0.5, FEATURES: 1.3, APART: 1.0}
 """Weights of the opinions where none are learned; the mean of their prior elsewhere."""
 MIXTURE_TEMPERATURE = 1.7
 """Inverse temperature of the mixture's scores, at a standard deviation of 1, where none is learned."""
