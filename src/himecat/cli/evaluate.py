@@ -130,7 +130,7 @@ def _evaluate(
         arguments=arguments,
         quiet=quiet,
         holdout=holdout,
-        on_run=lambda done: progress.say(_line(f"draw {done.draw}", figures(done))),
+        on_run=lambda done: progress.say(_line(figures(done))),
     )
     return {
         "dataset": dataset.resolve().name,
@@ -157,11 +157,11 @@ def _errors(calibration: list[float | None]) -> str:
     return " ".join(shown) or "-"
 
 
-def _line(name: str, row: dict[str, Any]) -> str:
+def _line(row: dict[str, Any]) -> str:
     leaf, leaf_macro, overall, overall_macro, errors, seconds, cpu, memory = _cells(row)
     holdout = f"; {_holdout(row)}" if "held_out" in row else ""
     return (
-        f"{name}: leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
+        f"Leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
         f"ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB{holdout}"
     )
 

@@ -187,7 +187,8 @@ def measure(
         raise DataError(
             f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
-    shown.say(f"Draw {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
+    name = "Fold" if source.folds else "Draw"
+    shown.say(f"{name} {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
     # From here on the system sees the labels of the drawn documents and no others.
     task = Task(
         read.corpus,
@@ -223,7 +224,7 @@ def measure(
         return run
     size = max(1, round(holdout * len(test)))
     out = test[np.sort(np.random.default_rng(number).choice(len(test), size, replace=False))]
-    shown.say(f"Draw {number}: once more without {len(out):,} of the documents to score")
+    shown.say(f"Once more without {len(out):,} of the documents to score")
     later = _predict_new(system, task, out)
     return replace(
         run,
