@@ -27,10 +27,17 @@ class MetadataColumn:
     >>> column = MetadataColumn(Vocabulary(("ann",), np.array([2])), Ragged.from_lists([[0], [0], []]))
     >>> column.coverage
     0.6666666666666666
+    >>> column
+    <MetadataColumn: values of 3 documents, 1 distinct>
     """
 
     vocabulary: Vocabulary
     values: Ragged
+
+    def __repr__(self) -> str:
+        return (
+            f"<MetadataColumn: values of {len(self.values):,} documents, {len(self.vocabulary):,} distinct>"
+        )
 
     @property
     def coverage(self) -> float:
@@ -49,6 +56,8 @@ class Corpus:
     ...                      metadata=["tags"], min_count=2)
     >>> len(corpus), corpus.words.names, corpus.tokens[0].tolist()
     (2, ('a', 'red'), [0, 1])
+    >>> corpus
+    <Corpus: 2 documents, 2 words, metadata tags>
     """
 
     ids: Sequence[str]
@@ -59,6 +68,12 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __repr__(self) -> str:
+        # Of a corpus people see this in errors and notebooks: all ids and words would be megabytes.
+        named = (("metadata", self.metadata), ("columns", self.columns))
+        more = "".join(f", {kind} {', '.join(columns)}" for kind, columns in named if columns)
+        return f"<Corpus: {len(self):,} documents, {len(self.words):,} words{more}>"
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
         """The given documents, in the given order, with the same ids for words and metadata values."""

@@ -24,6 +24,8 @@ class Ragged:
     >>> rows = Ragged.from_lists([[1, 2], [], [3]])
     >>> len(rows), rows[0].tolist(), rows.lengths.tolist()
     (3, [1, 2], [2, 0, 1])
+    >>> rows
+    <Ragged: 3 values in 3 rows>
     """
 
     values: IntArray
@@ -52,6 +54,9 @@ class Ragged:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<Ragged: {len(self.values):,} values in {len(self):,} rows>"
 
     def __getitem__(self, row: int) -> IntArray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
