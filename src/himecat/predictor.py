@@ -23,7 +23,7 @@ from himecat.input.kinds import Kind, Named, named
 from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
 from himecat.input.reading import Reading
-from himecat.input.separators import FLAT, SLASH, checked, path_of
+from himecat.input.separators import FLAT, SLASH, checked, joint_of, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
@@ -199,7 +199,7 @@ class Predictor(Estimator):
     @property
     def joint(self) -> str:
         """What stands between the names of a path in one string, as in the labels of the fit."""
-        return self.separator_ if self.separator_ in "/|" else f" {self.separator_} "
+        return joint_of(self.separator_)
 
     def _spelled(self, nodes: Sequence[int]) -> npt.NDArray[np.object_]:
         known = {node: self.taxonomy_.spelled(node, self.joint) for node in set(nodes)}
@@ -350,7 +350,7 @@ class Predictor(Estimator):
         if documents is None:
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
-            return explain_label(self.space_, node, top)
+            return explain_label(self.space_, node, top, self.classifier_)
         corpus, usable = self._encoded(documents)
         placed = self._assign(corpus, usable, usable_threads(self.threads))
         return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)

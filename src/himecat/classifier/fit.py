@@ -81,6 +81,11 @@ class DefaultClassifier:
         found: FloatArray = self.views["words"].weights
         return found
 
+    @property
+    def unused_metadata(self) -> tuple[str, ...]:
+        """Metadata types whose learned weight is 0."""
+        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
+
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
         size = rows_at_once(len(self.taxonomy), _BATCH)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -39,6 +39,11 @@ class Classifier(Protocol):
     @property
     def word_weights(self) -> FloatArray | None:
         """How much each word counts; None where all count the same."""
+        ...
+
+    @property
+    def unused_metadata(self) -> Collection[str]:
+        """Metadata types that say nothing about the categories: their learned weight is 0."""
         ...
 
     @property

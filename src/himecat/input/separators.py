@@ -92,6 +92,17 @@ def checked(separator: object) -> str | None:
     return separator.strip()
 
 
+def joint_of(separator: str) -> str:
+    """What stands between the names of a path that is written as one string.
+
+    Examples
+    --------
+    >>> joint_of(">"), joint_of("/")
+    (' > ', '/')
+    """
+    return separator if separator in "/|" else f" {separator} "
+
+
 def path_of(label: object, separator: str) -> object:
     """A label with its levels apart, as a tree takes it; what has no levels stays as it is.
 

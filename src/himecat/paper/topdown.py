@@ -152,6 +152,7 @@ class TopDownClassifier:
 
     name: ClassVar[str] = "top-down"
     word_weights: ClassVar[None] = None
+    unused_metadata: ClassVar[tuple[str, ...]] = ()
     own_views: ClassVar[tuple[View, ...]] = ()
     learned_views: ClassVar[Mapping[str, View]] = {}
     quality: ClassVar[None] = None
