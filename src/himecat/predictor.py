@@ -17,13 +17,12 @@ from himecat.evaluation.explain import Explanations, LabelExplanation, explain_d
 from himecat.input.builder import Origin, iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
-from himecat.input.csv_form import checked_delimiter
 from himecat.input.fields import Fields
 from himecat.input.folders import documents_of
 from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
 from himecat.input.reading import Reading
-from himecat.input.separators import path_of
+from himecat.input.separators import FLAT, SLASH, checked, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
@@ -87,7 +86,7 @@ class Predictor(Estimator):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
         if isinstance(self.ignore_metadata, str):
             raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
-        reading = Reading(self.sheet, checked_delimiter(self.delimiter), self.labels_from_folders)
+        reading = Reading.given(self.sheet, self.delimiter, folders=self.labels_from_folders)
         metadata = self.metadata_ if fitted else tuple(self.metadata)
         labels = self.label_field_ if fitted else self.label_field
         labels = labels if isinstance(labels, str) else tuple(labels)
@@ -180,6 +179,21 @@ class Predictor(Estimator):
         placed = self.assign(X)
         return list(placed) if as_tuples else self._spelled(placed.nodes.tolist())
 
+    def set_separator(self, separator: str) -> None:
+        """Take what separates levels in the labels of new documents and in paths as one string, if not as in the fit.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> model = HiMeCat(method=Default(min_count=1)).fit(["a goal", "a law"], ["news/sport", "news/politics"])
+        >>> model.set_separator(">")
+        >>> model.predict(["a goal"]).tolist()
+        ['news > sport']
+        """
+        self._check_fitted()
+        found = checked(separator)
+        self.separator_ = SLASH if found in (None, FLAT) else found
+
     @property
     def joint(self) -> str:
         """What stands between the names of a path in one string, as in the labels of the fit."""
@@ -200,7 +214,7 @@ class Predictor(Estimator):
 
         Parameters
         ----------
-        X : DataFrame, pyarrow table, list of dicts, list of str or path
+        X : DataFrame, pyarrow table, Hugging Face dataset, list of dicts, list of str or path
             The documents. What comes back is of the same type, a pandas frame with the same index; for a list or a
             file a pandas frame, or a list of dicts where pandas is not installed.
         top : int
@@ -300,7 +314,7 @@ class Predictor(Estimator):
         labels = labels_by_row(y, len(nodes))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
-        truth = np.array([self._node(label) for label in labels.values()], dtype=np.int64)
+        truth = np.array([self.node_of(label) for label in labels.values()], dtype=np.int64)
         return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
 
     def explain(
@@ -319,7 +333,7 @@ class Predictor(Estimator):
             How many of each.
         """
         self._check_fitted()
-        node = None if label is None else self._node(label)
+        node = None if label is None else self.node_of(label)
         if documents is None:
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
@@ -337,11 +351,11 @@ class Predictor(Estimator):
         """
         from himecat.paper.fit import example_documents
 
-        node = self._node(label)
+        node = self.node_of(label)
         chosen = int(self.random_state) if seed is None else seed
         return example_documents(self.space_, node, self.method_, count, chosen)
 
-    def _node(self, label: Any) -> int:
+    def node_of(self, label: Any) -> int:
         """The node of a label, as labels were written in the fit, or as a path with slashes."""
         tree = self._fitted_taxonomy()
         try:

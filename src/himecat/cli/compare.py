@@ -105,6 +105,9 @@ def compare(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    separator: o.Separator = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     bound: o.Bound = None,
     report: Report = None,
     figures: Figures = None,
@@ -126,8 +129,15 @@ def compare(
     from himecat.compare.protocol.compare import compare as run
     from himecat.input.dataset import open_dataset
     from himecat.input.documents import Fields
+    from himecat.input.reading import Reading
 
-    named = Fields(tuple(names(text)), tuple(names(metadata)), labels, id_field)
+    named = Fields(
+        tuple(names(text)),
+        tuple(names(metadata)),
+        o.name_or_names(labels),
+        id_field,
+        reading=Reading.given(sheet, delimiter, separator),
+    )
 
     def own(one: Path) -> dict[str, Any]:
         """How one dataset is read, and whether its draws are folds."""

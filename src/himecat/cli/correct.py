@@ -28,6 +28,8 @@ def review(
     id_field: Annotated[
         str | None, o.option(o.INPUT, "Field with the id, if not as in fit.", "--id", metavar="NAME")
     ] = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     online: o.Online = False,
@@ -57,7 +59,7 @@ def review(
 
     check_format(output)
     fitted = open_model(model, online=online, quiet=quiet)
-    fitted.set_params(threads=threads, skip_bad=skip_bad)
+    fitted.set_params(threads=threads, skip_bad=skip_bad, sheet=sheet, delimiter=delimiter)
     if text is not None:
         fitted.set_params(text=names(text))
     if id_field is not None:
@@ -86,6 +88,12 @@ def correct(
         Path | None,
         o.option(o.INPUT, "New documents to learn from as well, labelled or not.", "--add", metavar="DOCS"),
     ] = None,
+    separator: Annotated[
+        str | None,
+        o.option(o.INPUT, "What separates levels in answers and labels, if not as in fit.", metavar="TEXT"),
+    ] = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     bound: o.Bound = None,
     online: o.Online = False,
     threads: o.Threads = None,
@@ -121,9 +129,9 @@ def correct(
     if not dry_run:
         check_target(target, replaces, "The model")
     _check_encoder({"--json": json, "--output": output}, fitted)
-    fitted.set_params(threads=threads)
+    fitted.set_params(threads=threads, sheet=sheet, delimiter=delimiter)
     progress = Progress(quiet=quiet)
-    found = fitted.correct(answers, add, dry_run=dry_run, progress=progress)
+    found = fitted.correct(answers, add, separator=separator, dry_run=dry_run, progress=progress)
     if not dry_run:
         if output is None and digest_of(model) != digest:
             raise OutputError(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import as_json, method_arguments, names, write_json
+from himecat.cli.options import as_json, method_arguments, name_or_names, names, write_json
 
 
 def evaluate(
@@ -47,6 +47,9 @@ def evaluate(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    separator: o.Separator = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     keywords: o.Keywords = None,
     bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
@@ -76,8 +79,11 @@ def evaluate(
         "taxonomy": str(taxonomy) if taxonomy is not None else None,
         "metadata": names(metadata) if metadata is not None else None,
         "text": names(text),
-        "label_field": labels,
+        "label_field": name_or_names(labels),
         "id_field": id_field,
+        "separator": separator,
+        "sheet": sheet,
+        "delimiter": delimiter,
         "keywords": str(keywords) if keywords is not None else None,
         "encoder": encoder,
         "tokenizer": tokenizer,

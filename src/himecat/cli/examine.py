@@ -122,6 +122,8 @@ def explain(
             o.INPUT, "Say what in these documents speaks for their category (or for LABEL).", metavar="DOCS"
         ),
     ] = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     bound: o.Bound = None,
     online: o.Online = False,
     top: Annotated[int, o.option(o.OUTPUT, "How many of each.", min=1, metavar="N")] = 10,
@@ -145,6 +147,7 @@ def explain(
             for line in fitted.quality_.lines():
                 console().print(text(line), soft_wrap=True)
         return
+    fitted.set_params(sheet=sheet, delimiter=delimiter)
     # Encoded here, because the explanations do not tell the ids.
     corpus = None if documents is None else fitted.encode(documents)
     found = fitted.explain(label, documents=corpus, top=top)
@@ -210,7 +213,7 @@ def synthesize(
     fitted = open_model(model)
     made = [" ".join(words) for words in fitted.synthesize(label, count, seed)]
     if json is not None:
-        path = list(fitted.taxonomy_.path(fitted.taxonomy_.find(label)))
+        path = list(fitted.taxonomy_.path(fitted.node_of(label)))
         write_json(json, {"path": path, "documents": made})
     if str(json) == o.STDOUT:
         return

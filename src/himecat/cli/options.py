@@ -239,15 +239,15 @@ def names(listed: str | None) -> list[str]:
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
 
 
-def name_or_names(listed: str) -> str | list[str]:
+def name_or_names(listed: str) -> str | tuple[str, ...]:
     """One field name, or the several of a comma-separated list.
 
     Examples
     --------
     >>> name_or_names("labels"), name_or_names("level1,level2")
-    ('labels', ['level1', 'level2'])
+    ('labels', ('level1', 'level2'))
     """
-    found = names(listed)
+    found = tuple(names(listed))
     return found if len(found) > 1 else "".join(found)
 
 

@@ -43,6 +43,14 @@ def predict(
         bool,
         o.option(o.INPUT, "Place documents that carry a label by the model, too.", "--ignore-labels"),
     ] = False,
+    separator: Annotated[
+        str | None,
+        o.option(
+            o.INPUT,
+            "What separates levels in the labels of DOCS and in the paths of a table, if not as in fit.",
+            metavar="TEXT",
+        ),
+    ] = None,
     sheet: o.Sheet = None,
     delimiter: o.Delimiter = None,
     skip_bad: o.SkipBad = False,
@@ -54,8 +62,8 @@ def predict(
         Path,
         o.option(
             o.OUTPUT,
-            "File to write: .xlsx, .csv, .tsv or .parquet for a table with the documents' own columns, otherwise "
-            "one JSON line per document; - for standard output.",
+            "File to write: .xlsx, .csv, .tsv or .parquet for a table with the documents' own columns, .ls.json for "
+            "tasks of Label Studio, otherwise one JSON line per document; - for standard output.",
             "--output",
             "-o",
             metavar="FILE",
@@ -85,6 +93,7 @@ def predict(
     import numpy as np
 
     from himecat.input.problems import Problems
+    from himecat.output.label_studio import is_tasks
     from himecat.output.tables import is_table
     from himecat.runtime.progress import Progress
 
@@ -106,15 +115,19 @@ def predict(
     if text is not None:
         changes["text"] = names(text)
     fitted.set_params(**changes)
+    if separator is not None:
+        fitted.set_separator(separator)
     problems = Problems()
     count = skipped = unknown = kept = 0
     gathered = Placed()
     notes: list[str] = []
-    table = is_table(output)
+    table, tasks = is_table(output), is_tasks(output)
     if top is None:
         top = _TOP_OF_TABLES if table else 0
     if table:
         opened = _open_table(fitted, documents, output, top, ignore_labels, notes)
+    elif tasks:
+        opened = _open_tasks(fitted, model, output, top, notes)
     else:
         opened = _open_lines(output, top, min_confidence is not None)
     guess = table or min_confidence is not None
@@ -124,7 +137,7 @@ def predict(
             problems,
             best=top + 1 if top or guess else 0,
             keep_labels=not ignore_labels,
-            keep_records=table,
+            keep_records=table or tasks,
         ):
             write(origins, placed)
             if report is not None:
@@ -182,7 +195,9 @@ def _open_table(
     from himecat.output.columns import PlacedColumns
     from himecat.output.tables import open_table
 
-    header = read_header(documents, types=output.suffix.lower() == ".parquet")
+    header = read_header(
+        documents, types=output.suffix.lower() == ".parquet", reading=fitted.fields().reading
+    )
     columns = PlacedColumns(
         fitted.taxonomy_,
         header.names,
@@ -201,6 +216,31 @@ def _open_table(
 
         yield write
     notes += cells.notes()
+
+
+@contextmanager
+def _open_tasks(fitted: HiMeCat, model: Path, output: Path, top: int, notes: list[str]) -> Iterator[Write]:
+    from himecat.input.label_studio import DEFAULT_LABELS
+    from himecat.model_folder.files import digest_of
+    from himecat.output.label_studio import open_tasks
+
+    fields = fitted.fields()
+    control = DEFAULT_LABELS if fields.levels else fields.label_fields[0]
+    digest = digest_of(model)
+    known = digest.decode() if digest.isalnum() else digest.hex()
+    with open_tasks(
+        output,
+        control=control,
+        text_field=fields.text[0],
+        id_field=fields.id,
+        version=f"{model.resolve().name} {known[:8]}",
+        top=top,
+    ) as tasks:
+        yield tasks.write
+    notes.append(
+        f'Label Studio shows them in a project whose interface has <Taxonomy name="{control}" '
+        f'toName="{fields.text[0]}">.'
+    )
 
 
 def prediction_lines(

@@ -139,8 +139,10 @@ def _true_nodes(model: HiMeCat, documents: Path) -> tuple[dict[int, int], int]:
     """The nodes of the labels that documents carry, by row, and how many carry one that is not in the tree."""
     from himecat.input.labels import supervise
     from himecat.input.problems import Problems
+    from himecat.input.separators import path_of
 
     labels = {row: one.labels for row, one in enumerate(_read(model, documents)) if one.labels is not None}
-    found = supervise(model.taxonomy_, labels, str, Problems())
+    paths = {row: path_of(label, model.separator_) for row, label in labels.items()}
+    found = supervise(model.taxonomy_, paths, str, Problems())
     nodes = dict(zip(found.rows.tolist(), found.nodes.tolist(), strict=True))
     return nodes, len(labels) - len(nodes)

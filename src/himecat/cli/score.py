@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import counted, names, write_json
+from himecat.cli.options import counted, name_or_names, names, write_json
 
 if TYPE_CHECKING:
     from himecat.evaluation.metrics import Scores
@@ -38,6 +38,9 @@ def score(
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
+    separator: o.Separator = None,
+    sheet: o.Sheet = None,
+    delimiter: o.Delimiter = None,
     bound: o.Bound = None,
     json: o.Json = None,
     quiet: o.Quiet = False,
@@ -48,6 +51,7 @@ def score(
     """
     from himecat.compare.protocol.scoring import score_predictions
     from himecat.input.documents import Fields
+    from himecat.input.reading import Reading
     from himecat.runtime.progress import Progress
 
     found, missing, labelled = score_predictions(
@@ -55,7 +59,13 @@ def score(
         dataset,
         without_draw=without_draw,
         per_leaf=per_leaf,
-        fields=Fields(tuple(names(text)), (), labels, id_field),
+        fields=Fields(
+            tuple(names(text)),
+            (),
+            name_or_names(labels),
+            id_field,
+            reading=Reading.given(sheet, delimiter, separator),
+        ),
         taxonomy=taxonomy,
     )
     progress = Progress(quiet=quiet)

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from himecat.classifier.protocol import Classifier
 from himecat.errors import UsageError
 from himecat.evaluation.explain import explain_row
+from himecat.evaluation.review_workbook import open_openpyxl, workbook
 from himecat.input.answers import N_SUGGESTIONS, ReviewColumns, cut, label_for
 from himecat.input.corpus import Corpus
 from himecat.input.documents import VALUE_SEPARATOR, Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.workbook import open_openpyxl, workbook
 from himecat.runtime.files import write_atomic
 from himecat.runtime.terminal import harmless_cell, plain_json
 from himecat.views.space import JointSpace

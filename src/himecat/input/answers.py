@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,11 +9,10 @@ from typing import Any, NamedTuple
 from himecat.errors import DataError
 from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
+from himecat.input.label_studio import label_in
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, path_of
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.values import label_in
-from himecat.input.workbook import workbook_records
 from himecat.runtime.terminal import original_cell, printable
 
 N_SUGGESTIONS = 3
@@ -126,8 +124,11 @@ def read_answers(
         if record.fields is None:
             continue
         # In a review that is half filled in, what is not answered is not labelled either.
-        given = record.fields.get(columns.answer)
-        value = given if columns.answer in record.fields else label_in(record.fields, fields.label_fields)
+        try:
+            value = _answer(record, record.fields, fields, columns)
+        except DataError as error:
+            problems.error(record.place, str(error))
+            continue
         if is_missing(value):
             continue
         name = _id(record.fields.get(fields.id))
@@ -158,9 +159,20 @@ def read_answers(
             )
         elif before is None:
             found.given[name] = Answer(record.place, name, node, record)
-    if not n_records and not isinstance(source, Mapping):
+    if not n_records and not problems.has_fatal and not isinstance(source, Mapping):
         problems.error("", "There is no answer to work with.")
     return found
+
+
+def _answer(
+    record: Record, found: Mapping[str, object], fields: Fields, columns: ReviewColumns
+) -> object | None:
+    """The answer of a record; in a task of Label Studio only annotations are one."""
+    if record.controls is not None:
+        return label_in(record, fields.label_fields) if record.controls else None
+    if columns.answer in (record.header or found):
+        return found.get(columns.answer)
+    return label_in(record, fields.label_fields)
 
 
 def _records(source: Any, fields: Fields, columns: ReviewColumns, problems: Problems) -> Iterator[Record]:
@@ -168,48 +180,7 @@ def _records(source: Any, fields: Fields, columns: ReviewColumns, problems: Prob
         for name, label in source.items():
             yield Record(f"the answer for {str(name)!r}", {fields.id: name, columns.answer: label})
         return
-    if isinstance(source, str | os.PathLike) and os.fsdecode(source).lower().endswith(".xlsx"):
-        yield from workbook_records(source)
-        return
-    for record in iter_records(source, problems):
-        task = record.fields
-        if task is not None and isinstance(task.get("data"), Mapping) and "annotations" in task:
-            yield _of_task(record, task, fields, columns, problems)
-        else:
-            yield record
-
-
-def _of_task(
-    record: Record, task: Mapping[str, Any], fields: Fields, columns: ReviewColumns, problems: Problems
-) -> Record:
-    """A task of Label Studio: its data are the fields of the document, its annotations the answer."""
-    data = {name: value for name, value in task["data"].items() if value is not None}
-    data.pop(fields.labels, None)
-    try:
-        paths = _annotated(task["annotations"])
-    except (AttributeError, KeyError, TypeError):
-        problems.error(record.place, "its annotations are not those of a Label Studio export (JSON).")
-        return Record(record.place, None)
-    # A path to which another one adds levels says nothing of its own.
-    ends = [one for one in paths if not any(one != other and one == other[: len(one)] for other in paths)]
-    if len(ends) > 1:
-        shown = " and ".join("/".join(path) for path in ends[:3])
-        problems.error(record.place, f"the task has several categories, {shown}: leave one of them.")
-        return Record(record.place, None)
-    return Record(record.place, {**data, **({columns.answer: list(ends[0])} if ends else {})})
-
-
-def _annotated(annotations: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The distinct paths that people have chosen in a task."""
-    found: dict[tuple[str, ...], None] = {}
-    for annotation in annotations:
-        for result in () if annotation.get("was_cancelled") else annotation["result"]:
-            value = result["value"]
-            for path in value.get("taxonomy", ()):
-                found[tuple(map(str, path))] = None
-            for choice in value.get("choices", ()):
-                found[(str(choice),)] = None
-    return list(found)
+    yield from iter_records(source, problems, reading=fields.reading)
 
 
 def _id(value: object) -> str | None:

@@ -96,6 +96,7 @@ def plan_change(
     taxonomy: Taxonomy,
     fields: Fields,
     encode: Encode,
+    problems: Problems,
     separator: str = SLASH,
 ) -> Change:
     """Read answers and new documents, and say what they change; nothing is changed yet.
@@ -108,6 +109,8 @@ def plan_change(
         New documents; those that the corpus has are passed over, and labels of the others are labels.
     encode : callable
         Documents in the ids of the corpus, from a source, with what further readers note.
+    problems : Problems
+        Receives what is found; errors are raised.
     separator : str
         What separates the levels of a label in one string.
 
@@ -116,7 +119,6 @@ def plan_change(
     DataError
         With everything that is wrong, all at once; or there is neither an answer nor a new document.
     """
-    problems = Problems()
     known = {name: row for row, name in enumerate(corpus.ids)}
     given = read_answers(answers, taxonomy, fields, known, problems, separator)
     added: list[Corpus] = []

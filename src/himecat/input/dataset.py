@@ -22,8 +22,10 @@ import numpy.typing as npt
 from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
+from himecat.input.fields import Fields
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems, half_character, quoted, shortened
+from himecat.input.separators import split_labels
 from himecat.input.small_files import parse_json, read_text
 from himecat.input.streams import path_kind, shown
 from himecat.input.taxonomy.readers import read_taxonomy
@@ -59,6 +61,8 @@ class Dataset:
         0 for draws of a few documents per leaf.
     truth : Path or None
         A file with the true labels, by id: then the documents show the labels that they carry.
+    fields : Fields or None
+        Of a file: which field plays which part.
 
     Examples
     --------
@@ -74,6 +78,7 @@ class Dataset:
     first_draw: Mapping[str, list[int]] | None
     folds: int = 0
     truth: Path | None = None
+    fields: Fields | None = None
 
     @property
     def name(self) -> str:
@@ -87,6 +92,13 @@ class Dataset:
     def is_file(self) -> bool:
         """Whether it is a file of documents, some of which carry labels, and no dataset folder."""
         return self.folder == self.documents
+
+    def paths_of(self, labels: Mapping[int, object]) -> Mapping[int, object]:
+        """The labels of a file with their levels apart; those of a folder are lists, or paths with slashes."""
+        if self.fields is None:
+            return labels
+        separator = self.fields.reading.separator
+        return split_labels(labels, separator, self.taxonomy.nodes_by_name)[0]
 
 
 def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) -> Dataset:
@@ -233,7 +245,7 @@ def true_nodes(dataset: Dataset, loaded: LoadedCorpus, problems: Problems | None
             str(dataset.documents),
             f"documents that cannot be used: {len(loaded.skipped)}; draws count them, so repair them.",
         )
-    labelled = supervise(dataset.taxonomy, loaded.labels, loaded.places.__getitem__, found)
+    labelled = supervise(dataset.taxonomy, dataset.paths_of(loaded.labels), loaded.places.__getitem__, found)
     truth = np.full(len(loaded.corpus), -1, dtype=np.int64)
     truth[labelled.rows] = labelled.nodes
     for row in () if dataset.is_file else range(len(truth)):

@@ -12,6 +12,7 @@ import numpy as np
 from himecat.input.fields import Fields as Fields
 from himecat.input.formats import Record, Source, iter_records
 from himecat.input.ids import Ids
+from himecat.input.label_studio import Differing, label_control
 from himecat.input.problems import Problems, described, half_character, quoted
 from himecat.input.streams import too_long
 from himecat.input.values import as_label, level_path, nearest, value_name
@@ -24,6 +25,9 @@ BATCH_SIZE = 64
 """Documents that are read and handed on together; the garbage collector looks at those of larger batches in vain."""
 
 _BATCH_CHARACTERS = 1 << 20
+_SEVERAL = (
+    "the annotations name several categories, so it counts as unlabelled: keep one of them in Label Studio."
+)
 _SHOWN_FIELDS = 8
 # More bits than an id of digits could be read with; Python refuses to write such numbers out.
 _LARGEST_ID_BITS = 1024
@@ -144,7 +148,7 @@ class _Reader:
             text = ""
             wrong.append(self._no_text(record, found))
         metadata = _metadata(record, found, fields.metadata, wrong, longest)
-        label = self._label(found, wrong, longest)
+        label = self._label(record, found, wrong, longest)
         if longest:
             for field in fields.extra:
                 _check_characters(found.get(field), field, wrong)
@@ -176,14 +180,20 @@ class _Reader:
             )
         return message
 
-    def _label(self, found: Mapping[str, object], wrong: list[str], longest: int) -> object | None:
-        if self._levels:
-            label: object | None
+    def _label(
+        self, record: Record, found: Mapping[str, object], wrong: list[str], longest: int
+    ) -> object | None:
+        label: object | None
+        if self._levels and not record.controls:
             label, gap = level_path(found, self._levels)
             if gap:
                 wrong.append(gap)
         else:
-            label = found.get(self._fields.label_fields[0])
+            name = self._fields.label_fields[0]
+            label = found.get(label_control(record, name) if record.controls else name)
+            if isinstance(label, Differing):
+                self._problems.warning(record.place, _SEVERAL)
+                return None
             if label is None or is_missing(label):
                 return None
             if not isinstance(label, str):

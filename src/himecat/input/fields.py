@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from himecat.errors import UsageError
+from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.problems import half_character, quoted
 from himecat.input.reading import AS_FOUND, Reading
 
@@ -36,7 +37,7 @@ class Fields:
 
     text: tuple[str, ...] = ("text",)
     metadata: tuple[str, ...] = ()
-    labels: str | tuple[str, ...] = "labels"
+    labels: str | tuple[str, ...] = DEFAULT_LABELS
     id: str = "id"
     extra: tuple[str, ...] = ()
     reading: Reading = AS_FOUND

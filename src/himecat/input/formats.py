@@ -12,15 +12,18 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, BinaryIO, NamedTuple, Protocol, TypeAlias
+from typing import Any, BinaryIO, Protocol, TypeAlias
 
 import orjson
 
 from himecat.errors import DataError, UsageError
 from himecat.input.csv_form import CsvForm, csv_form
+from himecat.input.hub_datasets import dataset_rows
+from himecat.input.label_studio import task_records
 from himecat.input.parquet import parquet_rows
 from himecat.input.problems import Problems, described, half_character, quoted
 from himecat.input.reading import AS_FOUND, Reading
+from himecat.input.record import Record as Record
 from himecat.input.sheets import sheet_rows
 from himecat.input.small_files import unreadable_json
 from himecat.input.streams import (
@@ -33,7 +36,7 @@ from himecat.input.streams import (
     shown,
     too_long,
 )
-from himecat.input.tables import TableRows, check_names, present_fields, rows_of_columns, table_rows
+from himecat.input.tables import TableRows, column_names, present_fields, rows_of_columns, table_rows
 from himecat.input.text_folders import check_folder, folder_texts
 from himecat.runtime.bounds import bounds, size
 
@@ -43,29 +46,6 @@ _SKIPPED_BYTES = 1 << 20
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LOOK_TWICE = {float, type(None)}
 _LARGE = 2.0**63
-
-
-class Record(NamedTuple):
-    """One document as it is in the source; `fields` is None where it could not be read.
-
-    In a `delimited` record (CSV, TSV) a cell with several values separates them with `|`. Of a
-    table, `unread` are the names of the columns that nobody asked for. The strings of an `unchecked` record may be
-    longer than a line may be, and hold half a character. `header` are the names of all columns of a sheet, where
-    empty cells are no fields.
-
-    Examples
-    --------
-    >>> Record("docs.jsonl line 12", {"text": "A red fox."}).fields["text"]
-    'A red fox.'
-    """
-
-    place: str
-    fields: Mapping[str, object] | None
-    delimited: bool = False
-    plain: bool = False
-    unread: tuple[str, ...] = ()
-    unchecked: bool = False
-    header: tuple[str, ...] = ()
 
 
 class Table(Protocol):
@@ -114,19 +94,18 @@ def iter_records(
     """
     if isinstance(source, str | os.PathLike):
         return _file_records(source, problems, wanted, reading)
-    if isinstance(source, Mapping):
+    table = dataset_rows(source, wanted)
+    if table is None and isinstance(source, Mapping):
         source = rows_of_columns(source)
-    table = table_rows(source, wanted)
+    table = table or table_rows(source, wanted)
     if table is not None:
         return _table_records(table, "", problems)
     # Iterating over a table of another library would give its column names, as if they were texts.
     if isinstance(source, bytes) or hasattr(source, "columns") or not isinstance(source, Iterable):
         kind = type(source).__name__
-        known = (
-            "a path, a pandas, polars or pyarrow table, a mapping of lists, or a list of mappings or texts"
-        )
-        raise UsageError(f"Documents come as {known}, not as a {kind}.")
-    return _listed_records(source, problems, wanted, reading)
+        known = "a path, a pandas, polars or pyarrow table, a dataset, a mapping of lists"
+        raise UsageError(f"Documents come as {known}, or a list of mappings or texts, not as a {kind}.")
+    return task_records(_listed_records(source, problems, wanted, reading), "", problems)
 
 
 def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:
@@ -184,7 +163,7 @@ def _file_records(
                     for number, header, fields in sheet_rows(stream, path, reading.sheet, problems)
                 )
             else:
-                records = _json_records(stream, path, kind == ".json", problems)
+                records = task_records(_json_records(stream, path, kind == ".json", problems), path, problems)
             for record in counted(records, stream):
                 last = record.place
                 yield record
@@ -360,8 +339,7 @@ def _csv_records(stream: io.BufferedReader, path: str, form: CsvForm, problems: 
         if not row and not wrong:
             continue
         if not header:
-            header = [name.strip() for name in row]
-            check_names(place, header)
+            header = list(column_names(place, row))
             continue
         if len(row) > len(header) and not wrong:
             separator = {",": "a comma", "\t": "a tab"}.get(delimiter, quoted(delimiter))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import os
 import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from himecat.errors import DataError
+from himecat.input.csv_form import CsvForm, csv_form
 from himecat.input.formats import iter_records
 from himecat.input.problems import Problems
+from himecat.input.reading import AS_FOUND, Reading
 from himecat.input.streams import BrokenFile, CheckedLines, LongLine, open_stream, path_kind, shown
+from himecat.input.tables import column_names
 
 MOST_COLUMNS = 16_000
 """Columns that a table may have: what a sheet of Excel holds, less room for those that are added."""
-
-_DELIMITERS = (",", ";", "\t")
 
 
 class Header(NamedTuple):
@@ -38,7 +40,7 @@ class Header(NamedTuple):
     types: dict[str, set[type]] | None = None
 
 
-def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
+def read_header(path: str | os.PathLike[str], *, types: bool = False, reading: Reading = AS_FOUND) -> Header:
     """Read which columns a file of documents has; JSON lines are read once to the end for it.
 
     What is wrong with the file is left to whoever reads its documents.
@@ -49,6 +51,8 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
         The file.
     types : bool
         Whether the types of values are wanted, where the file does not say them: the whole file is read.
+    reading : Reading
+        As for `iter_records`.
 
     Examples
     --------
@@ -68,14 +72,20 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False) -> Header:
     with open_stream(place) as (kind, stream):
         try:
             if kind in (".csv", ".tsv"):
-                return _delimited_header(CheckedLines(stream), "\t" if kind == ".tsv" else "")
+                return _delimited_header(stream, csv_form(place, reading.delimiter))
             if kind == ".parquet":
                 return _parquet_header(stream)
-        except (BrokenFile, LongLine, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
+        except (BrokenFile, LongLine, DataError, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
             return Header(())
     names: list[str] = []
     found: dict[str, set[type]] = {}
-    for record in iter_records(path, Problems()):
+    for record in iter_records(path, Problems(), reading=reading):
+        if record.header and not found:
+            # Of a sheet all columns are known, also those that are empty.
+            names += record.header
+            found = {name: set() for name in names}
+            if not types:
+                break
         for name, value in (record.fields or {}).items():
             if name not in found:
                 _insert(name, names, record.fields or ())
@@ -111,20 +121,13 @@ def _kind(value: object) -> type:
     return type(value)
 
 
-def _delimited_header(lines: CheckedLines, delimiter: str) -> Header:
-    first = ""
-    for first in lines:
-        if first.strip():
-            break
-    if not delimiter:
-        delimiter = next((one for one in _DELIMITERS if one in first), ",")
-
-    def rows() -> Iterable[str]:
-        yield first
-        yield from lines
-
-    row = next(csv.reader(rows(), delimiter=delimiter, strict=True), [])
-    return Header(tuple(dict.fromkeys(name.strip() for name in row)), delimiter)
+def _delimited_header(stream: io.BufferedReader, form: CsvForm) -> Header:
+    lines = CheckedLines(stream, form.encoding)
+    if form.hint:
+        next(lines)
+    rows = csv.reader(lines, delimiter=form.delimiter, strict=True)
+    row = next((row for row in rows if row), [])
+    return Header(column_names("", row), form.delimiter)
 
 
 def _parquet_header(stream: Any) -> Header:

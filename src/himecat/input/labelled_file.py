@@ -10,11 +10,13 @@ from himecat.errors import DataError
 from himecat.input.dataset import Dataset
 from himecat.input.documents import Fields, is_missing, read_documents
 from himecat.input.formats import iter_records
+from himecat.input.label_studio import label_in
 from himecat.input.labels import readable_labels
+from himecat.input.prepare import prepare
 from himecat.input.problems import Problems
+from himecat.input.separators import SLASH, split_labels
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.values import label_in
 
 
 def open_file(
@@ -24,6 +26,7 @@ def open_file(
     *,
     folds: int = 0,
     truth: str | PathLike[str] | None = None,
+    problems: Problems | None = None,
 ) -> Dataset:
     """Open a file of documents, some of which carry labels.
 
@@ -37,6 +40,8 @@ def open_file(
         Which field plays which part.
     folds, truth
         See `Dataset`.
+    problems : Problems, optional
+        Receives notes on how the file is read.
 
     Examples
     --------
@@ -49,8 +54,12 @@ def open_file(
     ('docs', 2, True)
     """
     path = Path(documents)
+    problems = Problems() if problems is None else problems
+    fields = prepare(path, fields, True, problems, reading=True).fields
+    problems.raise_errors()
     tree = _spanned(path, fields, truth) if taxonomy is None else read_taxonomy(taxonomy)
-    return Dataset(path, path, tree, fields.metadata, None, folds, None if truth is None else Path(truth))
+    second = None if truth is None else Path(truth)
+    return Dataset(path, path, tree, fields.metadata, None, folds, second, fields)
 
 
 def _spanned(documents: Path, fields: Fields, truth: str | PathLike[str] | None) -> Taxonomy:
@@ -63,11 +72,12 @@ def _spanned(documents: Path, fields: Fields, truth: str | PathLike[str] | None)
         raise DataError(f"{documents}: no document carries labels in the field {fields.labels!r}.")
     if truth is not None:
         found += [(f"{fspath(truth)}, {name}", label) for name, label in read_truth(truth, fields).items()]
-    readable = readable_labels(
-        {row: label for row, (_, label) in enumerate(found)}, lambda row: found[row][0], problems
+    labels, separator = split_labels(
+        {row: label for row, (_, label) in enumerate(found)}, fields.reading.separator, None
     )
+    readable = readable_labels(labels, lambda row: found[row][0], problems)
     problems.raise_errors()
-    return infer_taxonomy(readable.values())
+    return infer_taxonomy(readable.values(), slashed=separator.text == SLASH)
 
 
 def read_truth(file: str | PathLike[str], fields: Fields) -> dict[str, object]:
@@ -82,10 +92,15 @@ def read_truth(file: str | PathLike[str], fields: Fields) -> dict[str, object]:
     """
     problems = Problems()
     found: dict[str, object] = {}
-    for record in iter_records(file, problems):
+    for record in iter_records(file, problems, reading=fields.reading):
         if record.fields is None:
             continue
-        name, label = record.fields.get(fields.id), label_in(record.fields, fields.label_fields)
+        name = record.fields.get(fields.id)
+        try:
+            label = label_in(record, fields.label_fields)
+        except DataError as error:
+            problems.error(record.place, str(error))
+            continue
         if name is None or is_missing(name):
             problems.error(record.place, f"there is no id in the field {fields.id!r} to join by.")
         elif str(name) in found:

@@ -10,6 +10,7 @@ import numpy as np
 from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Supervision
 from himecat.input.documents import is_missing
+from himecat.input.hub_datasets import class_names, library_names
 from himecat.input.problems import Problems, half_character
 from himecat.input.taxonomy.tree import Taxonomy, label_names
 from himecat.input.values import as_label
@@ -35,6 +36,9 @@ def _as_list(y: Any) -> list[object]:
     """Labels of any container that has one for each document, as Python's own values."""
     if hasattr(y, "columns"):
         raise UsageError("The labels are a table: pass one of its columns, with a label for each document.")
+    if library_names(y) & {"datasets.Column"}:
+        name_of = class_names(y.features)
+        return list(y) if name_of is None else [name_of(value) for value in y]
     # Columns of polars and pyarrow give values of their own kinds one by one.
     for method in ("to_pylist", "to_list"):
         if hasattr(y, method):

@@ -16,10 +16,12 @@ FIRST = 2_000
 """How many records are looked at."""
 
 
-def peek(source: Any, reading: Reading, count: int = FIRST) -> tuple[Any, list[Record]]:
+def peek(
+    source: Any, reading: Reading, count: int = FIRST, problems: Problems | None = None
+) -> tuple[Any, list[Record]]:
     """The first records, and the source to read: what can be read only once is put together again.
 
-    What cannot be read has no records here; reading it says why.
+    What cannot be read has no records here; reading it says why. Notes go to `problems`.
 
     Examples
     --------
@@ -37,7 +39,11 @@ def peek(source: Any, reading: Reading, count: int = FIRST) -> tuple[Any, list[R
         looked = list(islice(source, count))
         source = chain(looked, source)
     try:
-        return source, list(islice(iter_records(looked, Problems(), reading=reading), count))
+        found, told = Problems(), Problems() if problems is None else problems
+        records = list(islice(iter_records(looked, found, reading=reading), count))
+        for note in found.of("note"):
+            told.note(note.place, note.message)
+        return source, records
     except (DataError, UsageError):
         return source, []
 

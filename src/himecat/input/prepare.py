@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from himecat.input.fields import Fields
+from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.peek import names_in, peek
 from himecat.input.problems import Problems, quoted
 from himecat.input.values import level_fields
@@ -25,8 +26,12 @@ class Prepared(NamedTuple):
     names: list[str]
 
 
-def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) -> Prepared:
+def prepare(
+    source: Any, fields: Fields, with_labels: bool, problems: Problems, *, reading: bool = False
+) -> Prepared:
     """Look at the first records, and find columns of levels where the field with the labels is not there.
+
+    With `reading`, notes on how the file is read go to `problems` too; whoever reads it all gets them again.
 
     Examples
     --------
@@ -36,11 +41,13 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
     >>> print(*found)
     labels: the columns 'Level 1', 'Level 2' are taken as the levels of the category (--labels says otherwise).
     """
-    source, records = peek(source, fields.reading)
+    source, records = peek(source, fields.reading, problems=problems if reading else None)
     names = names_in(records)
     for record in records:
         names += [name for name in record.header if name not in names]
-    if with_labels and not fields.levels and fields.label_fields[0] not in names:
+    if with_labels and (controls := dict.fromkeys(name for one in records for name in one.controls or ())):
+        fields = _annotated(list(controls), fields, names, problems)
+    elif with_labels and not fields.levels and fields.label_fields[0] not in names:
         taken = {*fields.text, *fields.metadata, fields.id}
         levels = level_fields(name for name in names if name not in taken)
         if levels:
@@ -51,3 +58,19 @@ def prepare(source: Any, fields: Fields, with_labels: bool, problems: Problems) 
                 "(--labels says otherwise).",
             )
     return Prepared(source, fields, names)
+
+
+def _annotated(controls: list[str], fields: Fields, names: list[str], problems: Problems) -> Fields:
+    """The fields of tasks of Label Studio: their labels are what was chosen in one of the controls."""
+    named = fields.label_fields[0]
+    if not fields.levels and (named in controls or (named != DEFAULT_LABELS and named in names)):
+        return fields
+    if len(controls) > 1:
+        problems.error(
+            "",
+            f"the tasks of Label Studio are annotated with {', '.join(map(quoted, controls))}: name the one that has "
+            "the category with --labels.",
+        )
+        return fields
+    problems.note("", f"labels: the annotation {quoted(controls[0])} is taken as the category.")
+    return replace(fields, labels=controls[0])

@@ -107,6 +107,31 @@ def path_of(label: object, separator: str) -> object:
     return parts if len(parts) > 1 else (parts[0] if parts and isinstance(label, str) else label)
 
 
+def split_labels(
+    labels: Mapping[int, object], separator: str | None, known: Container[str] | None
+) -> tuple[Mapping[int, object], Separator]:
+    """Labels by row with their levels apart, and what separated them.
+
+    Parameters
+    ----------
+    labels : mapping
+        Labels as they are written.
+    separator : str, optional
+        What separates levels; by default it is found.
+    known : container of str, optional
+        The names of a tree.
+
+    Examples
+    --------
+    >>> split_labels({0: "rec > rec.autos", 3: "rec > rec.sport"}, None, None)[0]
+    {0: ['rec', 'rec.autos'], 3: ['rec', 'rec.sport']}
+    """
+    taken = find_separator(labels.values(), known) if separator is None else Separator(separator)
+    if taken.text == SLASH:
+        return labels, taken
+    return {row: path_of(label, taken.text) for row, label in labels.items()}, taken
+
+
 def find_separator(labels: Iterable[object], known: Container[str] | None) -> Separator:
     """Find out what separates the levels of labels.
 

@@ -11,12 +11,14 @@ from typing import Any
 from himecat.errors import MissingExtraError
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.streams import BrokenFile, check_expansion
-from himecat.input.tables import check_names
+from himecat.input.tables import column_names
 
 # The last row that a sheet of Excel can have.
 _LAST_ROW = 1 << 20
 _ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"))
 _MANY_EMPTY = 10_000
+REVIEW_SHEETS = ("review", "categories")
+"""The sheets of a review: of the second nothing need be said."""
 
 
 def sheet_rows(
@@ -69,7 +71,7 @@ def sheet_rows(
             f"there is no sheet {quoted(sheet)}; the sheets are {shortened([quoted(one) for one in found])} (--sheet)."
         )
     name = sheet if sheet is not None else next(iter(found))
-    if sheet is None and len(found) > 1:
+    if sheet is None and len(found) > 1 and tuple(found) != REVIEW_SHEETS:
         others = shortened([quoted(one) for one in found if one != name], 5)
         problems.note(place, f"the first sheet, {quoted(name)}, is read; --sheet names another: {others}.")
     yield from _rows(found[name], place, problems)
@@ -78,7 +80,6 @@ def sheet_rows(
 def _rows(
     sheet: Any, place: str, problems: Problems
 ) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
-    header: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     empty = errors = unnamed = 0
     try:
@@ -89,26 +90,30 @@ def _rows(
             number, row = next(rows, (0, ()))
             if not number:
                 break
-            if not any(value is not None and value != "" for value in row):
+            if not any(value is not None and value != "" for value in row) or (
+                not names and not any(str(value).strip() for value in row if value is not None)
+            ):
                 # Formatted but empty rows may go on to the last one.
                 empty += 1
                 if empty > _MANY_EMPTY:
                     break
                 continue
             empty = 0
-            if not header:
-                header = tuple("" if value is None else str(value).strip() for value in row)
-                names = tuple(filter(None, header))
-                check_names(f"{place} row {number}", header)
+            if not names:
+                header = ["" if value is None else str(value) for value in row]
+                while not header[-1].strip():
+                    # Formatted columns may go on to the last one.
+                    del header[-1]
+                names = column_names(f"{place} row {number}", header)
                 continue
             fields = {}
-            for column, value in zip(header, row, strict=False):
+            for column, value in enumerate(row):
                 if value is None or value == "":
                     continue
                 if value in _ERRORS:
                     errors += 1
-                elif column:
-                    fields[column] = value
+                elif column < len(names):
+                    fields[names[column]] = value
                 else:
                     unnamed += 1
             yield number, names, fields
@@ -121,8 +126,10 @@ def _rows(
     if errors:
         problems.warning(place, f"cells that hold an error such as #N/A are taken as empty: {errors:,}.")
     if unnamed:
-        problems.warning(place, f"cells in columns without a name in the header are not read: {unnamed:,}.")
-    if not header:
+        problems.warning(
+            place, f"cells to the right of the last column with a name are not read: {unnamed:,}."
+        )
+    if not names:
         raise BrokenFile("the sheet is empty: it needs a header row, and a document in each row below it.")
 
 

@@ -60,7 +60,7 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
     bases = {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(source).__mro__}
     if "pandas.DataFrame" in bases:
         names = [str(name) for name in source.columns]
-        chosen = _chosen(names, wanted)
+        chosen = chosen_columns(names, wanted)
 
         def frame_rows() -> Iterator[Rows]:
             for start in range(0, len(source), BATCH_ROWS):
@@ -73,7 +73,7 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
         return TableRows.of(names, wanted, frame_rows())
     if bases & {"polars.DataFrame", "polars.LazyFrame"}:
         frame = source.collect() if "polars.LazyFrame" in bases else source
-        chosen = _chosen(frame.columns, wanted)
+        chosen = chosen_columns(frame.columns, wanted)
 
         def polars_rows() -> Iterator[Rows]:
             for part in frame.iter_slices(BATCH_ROWS):
@@ -85,7 +85,7 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
         return TableRows.of(frame.columns, wanted, polars_rows())
     if bases & {"pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.RecordBatchReader", "pyarrow.Dataset"}:
         names = source.schema.names
-        chosen = _chosen(names, wanted)
+        chosen = chosen_columns(names, wanted)
         if "pyarrow.RecordBatch" in bases:
             source = [source]
         elif "pyarrow.RecordBatchReader" not in bases:
@@ -99,8 +99,14 @@ def table_rows(source: Any, wanted: Collection[str] | None = None) -> TableRows 
     return None
 
 
-def _chosen(names: Sequence[str], wanted: Collection[str] | None) -> dict[str, int]:
-    """The columns to read, and where they stand."""
+def chosen_columns(names: Sequence[str], wanted: Collection[str] | None) -> dict[str, int]:
+    """The columns to read, and where they stand.
+
+    Examples
+    --------
+    >>> chosen_columns(["id", "text", "eggs"], ["text", "tags"])
+    {'text': 1}
+    """
     check_names("the table", names)
     return {name: place for place, name in enumerate(names) if wanted is None or name in wanted}
 
@@ -233,6 +239,26 @@ def _to_python(value: Any) -> Any:
     # pandas' own marks for missing values are known by name, so that pandas need not be imported.
     missing = (isinstance(value, float) and value != value) or type(value).__name__ in {"NAType", "NaTType"}
     return None if missing else value
+
+
+def column_names(where: str, header: Sequence[str]) -> tuple[str, ...]:
+    """The names of columns as a header row gives them, refused where two are the same.
+
+    Columns without a name, such as the index that pandas writes, are named by blanks, so that each stays one.
+
+    Examples
+    --------
+    >>> column_names("docs.csv line 1", ["", "id ", "", "text"])
+    ('', 'id', ' ', 'text')
+    """
+    names = [name.strip() for name in header]
+    check_names(where, names)
+    unnamed = 0
+    for place, name in enumerate(names):
+        if not name:
+            names[place] = " " * unnamed
+            unnamed += 1
+    return tuple(names)
 
 
 def check_names(where: str, names: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
-from himecat.input.separators import SLASH, Separator, checked, find_separator, path_of
+from himecat.input.separators import SLASH, checked, split_labels
 from himecat.input.spellings import alike
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
@@ -246,14 +246,14 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
     taken = None
     with problems.recorded():
         names = None if tree is None else tree.nodes_by_name
-        taken = find_separator(labels.values(), names) if separator is None else Separator(separator)
+        apart, taken = split_labels(labels, separator, names)
         found.separator = taken.text
         if said := taken.said():
             problems.note("", said)
     if taken is None:
         return  # in doubt, and asked for
     if found.separator != SLASH:
-        labels = {row: path_of(label, found.separator) for row, label in labels.items()}
+        labels = dict(apart)
         found.loaded = loaded = replace(loaded, labels=labels) if y is None else loaded
     if tree is None:
         readable = readable_labels(labels, loaded.place, problems)

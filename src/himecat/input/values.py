@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,19 +112,6 @@ def level_path(found: Mapping[str, object], levels: Collection[str]) -> tuple[li
         else:
             path.append(part)
     return path or None, ""
-
-
-def label_in(found: Mapping[str, object], label_fields: Sequence[str]) -> object | None:
-    """The category that a record names, in one field or in one for each level.
-
-    Examples
-    --------
-    >>> label_in({"labels": 5}, ["labels"]), label_in({"l1": "arts", "l2": "opera"}, ["l1", "l2"])
-    ('5', ['arts', 'opera'])
-    """
-    return (
-        as_label(found.get(label_fields[0])) if len(label_fields) == 1 else level_path(found, label_fields)[0]
-    )
 
 
 def nearest(name: str, names: Collection[str]) -> str:

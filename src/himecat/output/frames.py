@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from himecat.errors import UsageError
@@ -75,8 +76,8 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
         )
     names: list[str] = []
     if kind:
-        given = documents.schema.names if kind == "pyarrow" else documents.columns
-        names = [str(name) for name in given]
+        place = {"pyarrow": "schema.names", "datasets": "column_names"}.get(kind, "columns")
+        names = [str(name) for name in attrgetter(place)(documents)]
     problems = Problems()
     placed_rows: list[tuple[list[Origin], Assignments]] = []
     for origins, _, placed in model.iter_assignments(
@@ -118,6 +119,8 @@ def _kind(documents: Any) -> str:
             return library
         if library == "pyarrow" and hasattr(documents, "schema"):
             return library
+        if library == "datasets" and base.__name__ == "Dataset":
+            return library
     return ""
 
 
@@ -139,7 +142,9 @@ def _with_columns(kind: str, frame: Any, added: list[Column], values: list[list[
 
     arrow = {str: pyarrow.string(), float: pyarrow.float64(), bool: pyarrow.bool_()}
     for column, cells in zip(added, values, strict=True):
-        frame = frame.append_column(column.name, pyarrow.array(cells, arrow[column.type]))
+        found = pyarrow.array(cells, arrow[column.type])
+        add = frame.add_column if kind == "datasets" else frame.append_column
+        frame = add(column.name, found)
     return frame
 
 

@@ -16,6 +16,8 @@ from himecat.evaluation.correction import Correction, accuracies, judged, moves_
 from himecat.input import validate
 from himecat.input.corpus import Corpus
 from himecat.input.corrections import RawLabels, plan_change
+from himecat.input.problems import Problems
+from himecat.input.separators import checked
 from himecat.methods import Default, Method, check_number
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.predictor import Predictor
@@ -78,7 +80,10 @@ class Corrector(Predictor):
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
         # Documents are read twice, the second time for the texts of those that were chosen.
-        source = X if isinstance(X, str | os.PathLike | Mapping) or hasattr(X, "columns") else list(X)
+        again = (
+            isinstance(X, str | os.PathLike | Mapping) or hasattr(X, "columns") or hasattr(X, "column_names")
+        )
+        source = X if again else list(X)
         raw = RawLabels()
         corpus, usable = self._encoded_with(source, [raw])
         labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
@@ -117,7 +122,13 @@ class Corrector(Predictor):
         return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
 
     def correct(
-        self, answers: Any, documents: Any = None, *, dry_run: bool = False, progress: Progress | None = None
+        self,
+        answers: Any,
+        documents: Any = None,
+        *,
+        separator: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
     ) -> Correction:
         """Fit again with answers of people, from the documents that are kept with the model.
 
@@ -133,6 +144,8 @@ class Corrector(Predictor):
         documents : path, DataFrame or list of dicts, optional
             New documents, labelled or not. Answers for documents that the model does not know need them
             here, or their text among the answers.
+        separator : str, optional
+            What separates levels in answers and labels of new documents; by default what does in those of the fit.
         dry_run : bool
             Only say what the answers change.
 
@@ -152,9 +165,13 @@ class Corrector(Predictor):
         """
         shown = progress or (Progress() if self.verbose else silent())
         kept, tree = self._kept(), self._fitted_taxonomy()
+        problems = Problems()
+        given = checked(separator) or self.separator_
         change = plan_change(
-            answers, documents, *kept, tree, self.fields(), self._encode_new, self.separator_
+            answers, documents, *kept, tree, self.fields(), self._encode_new, problems, given
         )
+        for problem in problems:
+            shown.say(f"{problem.severity}: {problem}")
         if dry_run:
             return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
         before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)

@@ -317,7 +317,8 @@ def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
     from himecat.input.documents import Fields
 
     dataset = conditions.source.open()
-    loaded = load_corpus(dataset.documents, conditions.fields or Fields(metadata=dataset.metadata))
+    fields = dataset.fields or conditions.fields or Fields(metadata=dataset.metadata)
+    loaded = load_corpus(dataset.documents, fields)
     # Documents that cannot be scored are errors here, once for all systems.
     true_nodes(dataset, loaded)
     return DatasetStatistics.of(dataset, loaded)

@@ -15,7 +15,9 @@ from himecat.compare.protocol.runner import Conditions, run_systems
 from himecat.compare.systems.himecat import system_with_method
 from himecat.input.dataset import open_dataset
 from himecat.input.documents import Fields
+from himecat.input.reading import Reading
 from himecat.methods import resolve_method
+from himecat.runtime.progress import Progress
 
 SCORES = ("leaf", "overall")
 COSTS = ("seconds", "cpu_seconds", "peak_rss_mb")
@@ -91,6 +93,9 @@ def evaluate(
             given.pop("metadata", metadata),
             given.pop("label_field", "labels"),
             given.pop("id_field", "id"),
+            reading=Reading.given(
+                given.pop("sheet", None), given.pop("delimiter", None), given.pop("separator", None)
+            ),
         ),
         taxonomy=None if taxonomy is None else os.fspath(taxonomy),
         tokenizer=given.pop("tokenizer", "unicode"),
@@ -105,7 +110,13 @@ def evaluate(
         "encoder": encoder is not None,
     }
     choice = Choice(system_with_method(method.name), {**method.changed(), **given}, options=options)
-    return run_systems(conditions, [choice], on_run=on_run or (lambda _: None), stop_on_failure=True)
+    return run_systems(
+        conditions,
+        [choice],
+        progress=Progress(quiet=quiet),
+        on_run=on_run or (lambda _: None),
+        stop_on_failure=True,
+    )
 
 
 def figures(run: Run) -> dict[str, Any]:

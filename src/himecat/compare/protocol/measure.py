@@ -76,11 +76,16 @@ class Source:
         """Whether this is a file of documents, not a dataset folder."""
         return os.path.isfile(self.folder)
 
-    def open(self) -> Dataset:
-        """The dataset; its tree and metadata fields are those that were asked for."""
+    def open(self, problems: Problems | None = None) -> Dataset:
+        """The dataset; its tree and metadata fields are those that were asked for, notes go to `problems`."""
         if self.is_file:
             return open_file(
-                self.folder, self.taxonomy, self.fields or Fields(), folds=self.folds, truth=self.truth
+                self.folder,
+                self.taxonomy,
+                self.fields or Fields(),
+                folds=self.folds,
+                truth=self.truth,
+                problems=problems,
             )
         if self.truth is not None:
             raise UsageError(
@@ -256,7 +261,7 @@ def read_draw(
 
     With a limit, the documents beyond it are not read: their words are not counted either.
     """
-    fields = source.fields or Fields(metadata=dataset.metadata)
+    fields = dataset.fields or source.fields or Fields(metadata=dataset.metadata)
     documents: Any = dataset.documents
     if source.limit is not None:
         truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
@@ -297,7 +302,10 @@ def _shown_and_true(
         raise DataError(f"{dataset.truth}: none of its ids is that of a document of {dataset.documents}.")
     problems = Problems()
     known = supervise(
-        dataset.taxonomy, by_row, lambda row: f"{dataset.truth}, {loaded.corpus.ids[row]}", problems
+        dataset.taxonomy,
+        dataset.paths_of(by_row),
+        lambda row: f"{dataset.truth}, {loaded.corpus.ids[row]}",
+        problems,
     )
     problems.raise_errors()
     truth = np.full(len(carried), -1, dtype=np.int64)
@@ -330,8 +338,7 @@ def _documents(file: Path, fields: Fields, rows: RowIds | None = None) -> list[D
 
 
 def _record(document: Document, fields: Fields) -> dict[str, Any]:
-    named = {fields.id: document.id, fields.text[0]: document.text, fields.label_fields[0]: document.labels}
-    return {**document.metadata, **named}
+    return {**document.metadata, fields.id: document.id, fields.text[0]: document.text}
 
 
 def _full_text(document: Document) -> str:

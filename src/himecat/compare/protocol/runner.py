@@ -18,6 +18,7 @@ from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.worker import Costs, Worker, costs_since
 from himecat.errors import HimecatError, NoResultError, UsageError
 from himecat.input.documents import Fields
+from himecat.input.problems import Problems
 from himecat.input.tokenizer import Tokenizer
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
@@ -170,7 +171,7 @@ def run_systems(
         raise UsageError("There is no system to run.")
     shown = progress or silent()
     cache = RunCache(results_folder(conditions.cache), lambda sentence: shown.say(f"note: {sentence}"))
-    jobs = _jobs(conditions, choices)
+    jobs = _jobs(conditions, choices, shown)
     runs: dict[int, Run] = {}
     errors: list[Exception] = []
 
@@ -229,9 +230,12 @@ def failures(runs: Sequence[Run]) -> list[str]:
     return sentences
 
 
-def _jobs(conditions: Conditions, choices: Sequence[Choice]) -> list[Job]:
+def _jobs(conditions: Conditions, choices: Sequence[Choice], progress: Progress) -> list[Job]:
     # An incomplete folder, or no encoder, is an error at once, not one in every process.
-    dataset = conditions.source.open()
+    problems = Problems()
+    dataset = conditions.source.open(problems)
+    for note in problems:
+        progress.say(f"{note.severity}: {note}")
     data = dataset_fingerprint(dataset)
     encoder = None if conditions.encoder is None else open_encoder(conditions.encoder).fingerprint
     name = dataset.name

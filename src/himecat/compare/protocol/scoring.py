@@ -16,7 +16,9 @@ from himecat.input.documents import Fields
 from himecat.input.formats import iter_records
 from himecat.input.labelled_file import read_truth
 from himecat.input.labels import supervise
+from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted
+from himecat.input.separators import split_labels
 from himecat.input.streams import path_kind, shown
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy, label_names
@@ -118,14 +120,17 @@ def _score_by_file(
     fields: Fields,
     taxonomy: str | os.PathLike[str] | None,
 ) -> tuple[Scores, int, int]:
-    labels = read_truth(file, fields)
-    tree = _spanned(predictions, labels) if taxonomy is None else read_taxonomy(taxonomy)
-    assigned, kept = read_predictions(predictions, tree)
     problems = Problems()
-    names = list(labels)
-    found = supervise(
-        tree, dict(enumerate(labels.values())), lambda row: f"{shown(file)}, {quoted(names[row])}", problems
-    )
+    fields = prepare(file, fields, True, problems).fields
+    problems.raise_errors()
+    written = read_truth(file, fields)
+    names, separator = list(written), fields.reading.separator
+    known_tree = None if taxonomy is None else read_taxonomy(taxonomy)
+    known_names = None if known_tree is None else known_tree.nodes_by_name
+    labels, _ = split_labels(dict(enumerate(written.values())), separator, known_names)
+    tree = known_tree or _spanned(predictions, labels)
+    assigned, kept = read_predictions(predictions, tree)
+    found = supervise(tree, labels, lambda row: f"{shown(file)}, {quoted(names[row])}", problems)
     problems.raise_errors()
     known = [(names[row], node) for row, node in zip(found.rows.tolist(), found.nodes.tolist(), strict=True)]
     rows = [(node, assigned[name]) for name, node in known if name in assigned and name not in kept]
@@ -139,7 +144,7 @@ def _score_by_file(
     return score(tree, truth, nodes), missing, sum(name in kept for name, _ in known)
 
 
-def _spanned(predictions: str | os.PathLike[str], labels: Mapping[str, object]) -> Taxonomy:
+def _spanned(predictions: str | os.PathLike[str], labels: Mapping[int, object]) -> Taxonomy:
     """The tree of the predicted paths, and of the true labels that are not in it."""
     records = (record.fields for record in iter_records(predictions, Problems()) if record.fields is not None)
     found = (one.get("path") for one in records)

@@ -1,23 +1,18 @@
-"""Workbooks of spreadsheet programs: the rows of the first sheet as records, and a workbook made of rows."""
+"""The workbook of a review: a sheet of rows, and one with the categories to choose from."""
 
 from __future__ import annotations
 
 import io
-import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from himecat.errors import DataError, MissingExtraError, UsageError
-from himecat.input.formats import Record
-from himecat.input.tables import check_names
-from himecat.runtime.bounds import bounds, over
+from himecat.errors import MissingExtraError, UsageError
+from himecat.input.sheets import REVIEW_SHEETS
 from himecat.runtime.terminal import printable
 
 _CELL = 32_767
-_UNPACKED = 1 << 26
-_MOST_COLUMNS = 1_000
 # XML has no way to write them.
 _NO_XML = re.compile("[\ufffe\uffff]")
 _DATES = re.compile(rb"(<dcterms:(created|modified)[^>]*>)[^<]*")
@@ -31,85 +26,6 @@ def open_openpyxl(purpose: str) -> Any:
     except ImportError:
         raise MissingExtraError.for_package("openpyxl", "files", purpose) from None
     return openpyxl
-
-
-def workbook_records(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """The rows below the header of a workbook's first sheet; all cells are texts, and empty ones are left out.
-
-    Raises
-    ------
-    DataError
-        There is no such file, it is no workbook, it is damaged, or it unpacks to more than the bounds allow.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = os.path.join(folder, "answers.xlsx")
-    ...     _ = open(file, "wb").write(workbook([{"id": "a1", "answer": "=1+1"}], {"id": 10, "answer": 10}))
-    ...     [record.fields for record in workbook_records(file)]
-    [{'id': 'a1', 'answer': '=1+1'}]
-    """
-    shown = os.fsdecode(path)
-    openpyxl = open_openpyxl("Reading .xlsx files")
-    try:
-        with open(path, "rb") as stream:
-            _refuse_bombs(stream, shown)
-            book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            # What a file says of its size need not be so.
-            sheet = book.worksheets[0]
-            sheet.reset_dimensions()
-            yield from _rows(sheet, shown)
-    except DataError:
-        raise
-    except FileNotFoundError:
-        raise DataError(f"{shown}: there is no such file.") from None
-    except IsADirectoryError:
-        raise DataError(f"{shown}: this is a folder; name the file with the answers.") from None
-    except OSError as error:
-        raise DataError(f"{shown}: the file cannot be read ({error.strerror or error}).") from None
-    # A damaged workbook ends in errors of archives, XML, numbers or lookups.
-    except Exception as error:
-        reason = " ".join(str(error).split())[:100].rstrip(".") or type(error).__name__
-        raise DataError(
-            f"{shown}: the workbook is damaged or of another kind ({reason}): save it as .xlsx again."
-        ) from None
-
-
-def _refuse_bombs(stream: Any, shown: str) -> None:
-    with zipfile.ZipFile(stream) as archive:
-        unpacked = sum(part.file_size for part in archive.infolist())
-        packed = max(1, sum(part.compress_size for part in archive.infolist()))
-    if unpacked > _UNPACKED and unpacked // packed > bounds().ratio:
-        raise DataError(
-            f"{shown}: it unpacks to {unpacked // packed:,} times its size; {over('ratio', unpacked // packed)}."
-        )
-    stream.seek(0)
-
-
-def _rows(sheet: Any, shown: str) -> Iterator[Record]:
-    header: list[str] = []
-    for number, row in enumerate(sheet.iter_rows(values_only=True, max_col=_MOST_COLUMNS), start=1):
-        cells = [_text(cell) for cell in row]
-        if not any(cells):
-            continue
-        place = f"{shown} row {number}"
-        if not header:
-            header = [cell.strip() for cell in cells]
-            check_names(place, header)
-            continue
-        found = {name: cell for name, cell in zip(header, cells, strict=False) if name and cell}
-        yield Record(place, found, delimited=True)
-    if not header:
-        raise DataError(f"{shown}: the first sheet is empty.")
-
-
-def _text(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell)
 
 
 def workbook(
@@ -140,8 +56,8 @@ def workbook(
     from openpyxl.worksheet.datavalidation import DataValidation
 
     book = openpyxl.Workbook()
-    sheet, listed = book.active, book.create_sheet("categories")
-    sheet.title = "review"
+    sheet, listed = book.active, book.create_sheet(REVIEW_SHEETS[1])
+    sheet.title = REVIEW_SHEETS[0]
     wrapped, bold = Alignment(wrap_text=True, vertical="top"), Font(bold=True)
     for column, (name, width) in enumerate(widths.items(), start=1):
         _set(sheet.cell(1, column), name).font = bold
@@ -160,7 +76,7 @@ def workbook(
         # Other answers than paths are answers too.
         offered = DataValidation(
             "list",
-            formula1=f"categories!$A$2:$A${len(choices) + 1}",
+            formula1=f"{REVIEW_SHEETS[1]}!$A$2:$A${len(choices) + 1}",
             allow_blank=True,
             showErrorMessage=False,
         )
