@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from faults import damage, workbooks
+from faults import damage, odd_workbooks, workbooks
 from faults import material as m
 from faults.case import Scene
 from faults.forms import Form
@@ -22,9 +22,9 @@ from faults.runner import Pool, Run
 Rows = list[Any]
 _FORMATS = ["xlsx"] * 4 + ["csv"] * 3 + ["jsonl"] * 3 + ["tasks"] * 4 + ["json", "parquet"]
 _LABELS = [
-    "physics", "science/physics", "science", "ROOT", "ROOT/arts", "1", "2", "3", "4", "0", "-1", 1, 2.0, 3.5, "skip", "SKIP",
-    " physics ", "artz", "Physics", "science / physics", "science > physics", ["science", "physics"], ["physics"], [], True,
-    "'=1", "none", ["arts", "science"],
+    "physics", "science/physics", "science", "ROOT", "ROOT/arts", "1", "2", "3", "4", "0", "-1", 1, 2.0, 3.5, "skip",
+    "SKIP", " physics ", "artz", "Physics", "science / physics", "science > physics", ["science", "physics"], ["physics"],
+    [], True, "'=1", "none", ["arts", "science"],
 ]  # fmt: skip
 
 
@@ -36,18 +36,25 @@ def rows(labels: bool = False) -> Rows:
             continue
         leaf = one["id"].partition("-")[0]
         answer = {"labels": m.PATHS[leaf]} if labels else {"answer": "/".join(m.PATHS[leaf])}
-        suggested = {} if labels else {f"suggestion{n}": name for n, name in enumerate(("arts", "science/biology"), 1)}
+        suggested = (
+            {}
+            if labels
+            else {f"suggestion{n}": name for n, name in enumerate(("arts", "science/biology"), 1)}
+        )
         found.append({**{name: one[name] for name in ("id", "text", "tags")}, **suggested, **answer})
     return found
 
 
 def attack(scene: Scene) -> None:
     """One command that asks for answers, or takes them."""
-    kinds: list[Callable[[Scene], None]] = [_review] * 3 + [_correct] * 8 + [_same_as_fit] * 2 + [_no_corpus, _damaged, _damaged]
+
+    kinds: list[Callable[[Scene], None]] = (
+        [_review] * 3 + [_correct] * 8 + [_same_as_fit] * 2 + [_no_corpus, _damaged, _damaged]
+    )
     scene.random.choice(kinds)(scene)
 
 
-def _copied(scene: Scene, name: str | None = None) -> str:
+def copied_model(scene: Scene, name: str | None = None) -> str:
     name = name or scene.random.choice(["model", "default"])
     shutil.copytree(models(scene.pool)[name], scene.folder / "model")
     return name
@@ -56,12 +63,14 @@ def _copied(scene: Scene, name: str | None = None) -> str:
 def _review(scene: Scene) -> None:
     rng = scene.random
     scene.verdict.title = "review of odd documents"
-    _copied(scene)
+    copied_model(scene)
     name = odd_documents(rng, m.sound(), scene.folder)
     output = rng.choice(["review", "old"]) + rng.choice([".xlsx", ".xlsx", ".csv", ".jsonl"])
     (scene.folder / f"old{output[output.index('.') :]}").write_bytes(b"old\n")
     arguments = ["review", "model", name, "-o", output, "--threads=1"]
-    arguments += rng.choice([[], [], [f"-n={rng.choice([1, 5, 100_000])}"], ["--skip-bad"], [f"--seed={rng.choice([0, 7])}"]])
+    arguments += rng.choice(
+        [[], [], [f"-n={rng.choice([1, 5, 100_000])}"], ["--skip-bad"], [f"--seed={rng.choice([0, 7])}"]]
+    )
     if rng.random() < 0.1:
         odd = odd_text(rng).replace("\0", "").encode("utf-8", "replace").decode()
         arguments.append(rng.choice([f"--id={odd}", f"--text={odd}", "-n=0", "--count=x"]))
@@ -74,7 +83,7 @@ def _review(scene: Scene) -> None:
 def _correct(scene: Scene) -> None:
     rng = scene.random
     scene.verdict.title = "correct with odd answers"
-    _copied(scene)
+    copied_model(scene)
     given = rows(labels=rng.random() < 0.2)
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
         given = rng.choice(_ANSWERS)(given, rng)
@@ -98,7 +107,7 @@ def _written(scene: Scene, given: Rows) -> str:
     kind = rng.choice(_FORMATS)
     try:
         if kind == "xlsx":
-            data = (workbooks.spoiled if rng.random() < 0.6 else workbooks.sound)(given, rng)
+            data = (odd_workbooks.spoiled if rng.random() < 0.6 else workbooks.sound)(given, rng)
         elif kind == "csv":
             form = Form.odd(rng)
             form.ending, form.levels = "csv", ""
@@ -132,7 +141,9 @@ def _label(given: Rows, rng: Random) -> Rows:
 def _unknown(given: Rows, rng: Random) -> Rows:
     row = {"id": rng.choice(["new", "", " ", 7, odd_text(rng)]), "answer": "arts"}
     if rng.random() < 0.6:
-        row["text"] = rng.choice(["painting canvas", "", odd_text(rng), "x" * 3_000 + " [...]", "x" * 1_994 + " [...]"])
+        row["text"] = rng.choice(
+            ["painting canvas", "", odd_text(rng), "x" * 3_000 + " [...]", "x" * 1_994 + " [...]"]
+        )
     return [*given, row]
 
 
@@ -193,9 +204,13 @@ def _spoil_tasks(found: Rows, rng: Random) -> Rows:
             place = rng.choice(deeper)
         if isinstance(place, dict):
             known = [*place, "was_cancelled", "choices", "taxonomy", "result", "value", "annotations"]
-            place[rng.choice(known)] = rng.choice([odd_value(rng), True, [["arts"], ["science"]], ["arts"], {"choices": "x"}])
+            place[rng.choice(known)] = rng.choice(
+                [odd_value(rng), True, [["arts"], ["science"]], ["arts"], {"choices": "x"}]
+            )
         elif isinstance(place, list) and place:
-            place[rng.randrange(len(place))] = rng.choice([odd_value(rng), [], {}, "arts", ["science", "physics", "more"]])
+            place[rng.randrange(len(place))] = rng.choice(
+                [odd_value(rng), [], {}, "arts", ["science", "physics", "more"]]
+            )
     return found
 
 
@@ -219,7 +234,7 @@ def corrected(pool: Pool, name: str) -> Snapshot:
 def _same_as_fit(scene: Scene) -> None:
     """Sound answers in any format give the same model, byte by byte."""
     rng = scene.random
-    name = _copied(scene)
+    name = copied_model(scene)
     kind = rng.choice(["xlsx", "csv", "jsonl", "json", "tasks", "labels", "parquet"])
     scene.verdict.title = f"correct with sound answers as {kind}"
     given = rows(labels=kind == "labels")
@@ -261,7 +276,7 @@ def _parquet(given: Rows) -> bytes:
 def _no_corpus(scene: Scene) -> None:
     """A folder that does not keep its documents, or has lost them: it can be asked, and not fitted again."""
     rng = scene.random
-    _copied(scene)
+    copied_model(scene)
     lost = rng.random() < 0.4
     if lost:
         (scene.folder / "model" / "corpus.safetensors").unlink()
@@ -271,9 +286,13 @@ def _no_corpus(scene: Scene) -> None:
     (scene.folder / "answers.jsonl").write_bytes(m.json_lines(rows()))
     (scene.folder / "docs.jsonl").write_bytes(m.json_lines(m.sound()))
     command = rng.choice(["correct", "correct", "review"])
-    scene.verdict.title = f"{command} with a model that {'has lost' if lost else 'does not keep'} its documents"
+    scene.verdict.title = (
+        f"{command} with a model that {'has lost' if lost else 'does not keep'} its documents"
+    )
     if command == "review":
-        ended = scene.judged(Run(["review", "model", "docs.jsonl", "-o", "review.xlsx"]), {"review.xlsx": "review"})
+        ended = scene.judged(
+            Run(["review", "model", "docs.jsonl", "-o", "review.xlsx"]), {"review.xlsx": "review"}
+        )
         if not lost and ended.code != 0:
             scene.wrong("it cannot be reviewed")
         return
@@ -297,7 +316,7 @@ def _bare(pool: Pool) -> Path:
 def _damaged(scene: Scene) -> None:
     """A damaged `corpus.safetensors` is refused, or makes no difference."""
     rng = scene.random
-    name = _copied(scene)
+    name = copied_model(scene)
     other = models(scene.pool)["default" if name == "model" else "model"]
     what = damage.damage_corpus(scene.folder / "model", other, rng)
     command = rng.choice(["correct"] * 5 + ["review", "predict"])
@@ -309,11 +328,17 @@ def _damaged(scene: Scene) -> None:
         return
     if command == "predict":
         # Nothing of it is read.
-        ended = scene.judged(Run(["predict", "model", "docs.jsonl", "-q", "-o", "out.jsonl"]), {"out.jsonl": "lines"})
-        if ended.code != 0:
+        ended = scene.judged(
+            Run(["predict", "model", "docs.jsonl", "-q", "-o", "out.jsonl"]), {"out.jsonl": "lines"}
+        )
+        whole = models(scene.pool)[name] / "model.json"
+        described = scene.folder / "model" / "model.json"
+        if ended.code != 0 and described.is_file() and described.read_bytes() == whole.read_bytes():
             scene.wrong("a prediction needs the documents of the fit")
         return
-    ended = scene.judged(Run(["correct", "model", "answers.jsonl", "--threads=1", "-o", "new"]), {"new": "model"})
+    ended = scene.judged(
+        Run(["correct", "model", "answers.jsonl", "--threads=1", "-o", "new"]), {"new": "model"}
+    )
     if ended.code == 0 and snapshot(scene.folder / "new") != corrected(scene.pool, name):
         scene.wrong("it gives another model than the sound one")
     if ended.code == 2 and len(ended.sentences) != 1:

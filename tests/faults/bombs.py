@@ -269,7 +269,9 @@ def _synthesize(scene: Scene) -> tuple[Run, dict[str, str]]:
 def _workbook(scene: Scene) -> tuple[Run, dict[str, str]]:
     kind = scene.random.choice(list(large.KINDS))
     scene.verdict.title = kind
-    return _place(scene, "docs.xlsx", scene.pool.once(f"workbook-{kind}", lambda _: large.workbook(kind, False)))
+    return _place(
+        scene, "docs.xlsx", scene.pool.once(f"workbook-{kind}", lambda _: large.workbook(kind, False))
+    )
 
 
 def _answers(scene: Scene) -> tuple[Run, dict[str, str]]:
@@ -291,7 +293,9 @@ def _pages(scene: Scene) -> tuple[Run, dict[str, str]]:
 
 
 def _review(scene: Scene) -> tuple[Run, dict[str, str]]:
-    documents: list[Any] = m.sound() + [{"id": f"more-{n}", "text": f"quantum laser {n % 7}"} for n in range(5_000)]
+    documents: list[Any] = m.sound() + [
+        {"id": f"more-{n}", "text": f"quantum laser {n % 7}"} for n in range(5_000)
+    ]
     documents[1] |= {"labels": [], "text": "quantum " * MB}
     (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))
     output = f"review{scene.random.choice(['.xlsx', '.csv', '.jsonl'])}"
@@ -303,7 +307,9 @@ def _review(scene: Scene) -> tuple[Run, dict[str, str]]:
 def _table_of_fields(scene: Scene) -> tuple[Run, dict[str, str]]:
     """Every document has fields of its own: the table has a column for each."""
     many = scene.random.choice([3_000, 40_000])
-    documents: list[Any] = [{**one, f"field {n}": n} for n, one in enumerate(m.sound() * (many // 24), start=1)]
+    documents: list[Any] = [
+        {**one, f"field {n}": n} for n, one in enumerate(m.sound() * (many // 24), start=1)
+    ]
     for n, one in enumerate(documents):
         one["id"] = str(n)
     (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))

@@ -196,7 +196,10 @@ def _header(model: Path, _: Path, rng: Random, file_name: str = "weights.safeten
     file.write_bytes(data)
     if rng.random() < 0.7:
         document = json.loads((model / "model.json").read_text())
-        document[file_name.partition(".")[0]] |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        document[file_name.partition(".")[0]] |= {
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
         (model / "model.json").write_text(json.dumps(document, ensure_ascii=False))
     return f"a header with another {kind} of {name}"
 

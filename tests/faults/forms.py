@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from faults import workbooks
+from faults import odd_workbooks, workbooks
 from faults.material import PATHS, Document
 from faults.mutations import Random, odd_text, odd_value, spoil_bytes
 
@@ -79,7 +79,7 @@ class Form:
                     [f"--delimiter={rng.choice([found.delimiter, *_ODD_DELIMITERS, 'tab', odd_text(rng)])}"],
                     [f"--separator={rng.choice([found.separator, *_ODD_SEPARATORS, 'none', odd_text(rng)])}"],
                     [f"--sheet={rng.choice(['Sheet1', 'a', 'hidden', '', odd_text(rng)])}"],
-                    [f"--labels={rng.choice(['level1,level2', 'labels,tags', 'level1', 'labels,labels', odd_text(rng)])}"],
+                    [f"--labels={rng.choice(['level1,level2', 'labels,tags', 'level1', odd_text(rng)])}"],
                 ]
             )
         return found
@@ -89,7 +89,7 @@ class Form:
         if self.levels:
             documents = [levelled(one, self.levels) if isinstance(one, dict) else one for one in documents]
         if self.ending == "xlsx":
-            make = workbooks.sound if self.known else workbooks.spoiled
+            make = workbooks.sound if self.known else odd_workbooks.spoiled
             return make(documents, rng, self.separator)
         stream = io.StringIO()
         rows = csv.writer(stream, delimiter=self.delimiter, quoting=self.quoting, lineterminator=self.ends)  # type: ignore[arg-type]
@@ -117,28 +117,27 @@ def tree_file(rng: Random, folder: Path) -> str:
     paths: list[list[Any]] = [["science"], *map(list, PATHS.values())]
     for _ in range(rng.choice([0, 0, 0, 1, 2])):
         path = rng.choice(paths)
-        rng.choice(
-            [
-                lambda: path.append(odd_text(rng)),
-                lambda: paths.append([odd_text(rng), odd_text(rng)]),
-                lambda: paths.append([*path, *path]),
-                lambda: paths.append(["x"] * rng.choice([3, 250])),
-                lambda: path.insert(0, odd_value(rng)),
-            ]
-        )()
-    kind = rng.choice(["lines", "levels", "parents", "xlsx"])
+        kind = rng.randrange(5)
+        if kind == 0:
+            path.append(odd_text(rng))
+        elif kind == 1:
+            path.insert(0, odd_value(rng))
+        else:
+            more = [[odd_text(rng), odd_text(rng)], [*path, *path], ["x"] * rng.choice([3, 250])]
+            paths.append(more[kind - 2])
+    written = rng.choice(["lines", "levels", "parents", "xlsx"])
     separator = rng.choice([*SEPARATORS, *SEPARATORS, *_ODD_SEPARATORS])
-    if kind == "lines":
+    if written == "lines":
         data = "\n".join(separator.join(map(str, path)) for path in paths).encode("utf-8", "surrogatepass")
         ending = rng.choice(["txt", "txt", "paths", "csv"])
     else:
-        if kind == "parents":
+        if written == "parents":
             name = rng.choice(["name", "child", "Category", "x"])
             rows = [[rng.choice(["parent", "Parent", "above"]), name]]
             rows += [[path[-2] if len(path) > 1 else rng.choice(["", "ROOT"]), path[-1]] for path in paths]
         else:
             rows = [["level1", "level2", "note"], *(path[:40] for path in paths)]
-        if kind == "xlsx":
+        if written == "xlsx":
             book = workbooks.Book([[workbooks.cell("", one) for one in row] for row in rows])
             data, ending = workbooks.packed(book.parts()), "xlsx"
         else:
@@ -158,7 +157,8 @@ _HTML = [
     "<![x[{}", "<!DOCTYPE x [<!ENTITY a 'b'>]>{}", "<!x {}", "{}&#xFFFFFFFFFFFF;", "{}&#99999999999999;&#0;&#xD800;",
     "<a href='{}", "<!-- {}", "<{}", "</{}", "<?{}", "{}&amp", "<p" + " a" * 500 + ">{}", "<div>" * 3_000 + "{}",
     "<template><script>{}</template>", "<textarea>{}", "<p>{}\0</p>", "<title>{}</title>\x1b[31m", "<!{}>", "<![{}",
-    "{}&#" + "9" * 5_000 + ";", "{}&#x" + "f" * 5_000, "{} 1 < 2 > 0", "<SCRIPT>a</Script >{}", "<p>{}</p\n>", "<p a='>{}",
+    "{}&#" + "9" * 5_000 + ";", "{}&#x" + "f" * 5_000, "{} 1 < 2 > 0", "<SCRIPT>a</Script >{}",
+    "<p>{}</p\n>", "<p a='>{}",
 ]  # fmt: skip
 _ODD_NAMES = [
     "d\udcff.txt", "d\udcfe.txt", "d\x1b[31m.txt", "d\n.md", "-d.txt", "x" * 240 + ".txt", "[bold].txt", ".hidden.txt",
@@ -173,7 +173,10 @@ def text_folder(rng: Random, documents: list[Document], folder: Path) -> str:
         text = one["text"]
         if ending == ".html" or rng.random() < 0.1:
             text = rng.choice(_HTML).replace("{}", text)
-        _place(folder / "texts" / "/".join(one["labels"]) / f"{one['id']}{ending}", text.encode("utf-8", "replace"))
+        _place(
+            folder / "texts" / "/".join(one["labels"]) / f"{one['id']}{ending}",
+            text.encode("utf-8", "replace"),
+        )
     inner = folder / "texts" / "science" / "physics"
     inner.mkdir(parents=True, exist_ok=True)
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
@@ -188,7 +191,21 @@ def _place(path: Path, data: bytes) -> None:
 
 def _odd_file(rng: Random, inner: Path, text: str) -> None:
     kind = rng.choice(
-        ["name", "name", "bytes", "bytes", "link", "pipe", "device", "loop", "folder", "empty", "huge", "codec", "deep"]
+        [
+            "name",
+            "name",
+            "bytes",
+            "bytes",
+            "link",
+            "pipe",
+            "device",
+            "loop",
+            "folder",
+            "empty",
+            "huge",
+            "codec",
+            "deep",
+        ]
     )
     path = inner / f"odd-{rng.randrange(1_000_000)}.txt"
     if kind == "name":
@@ -196,7 +213,9 @@ def _odd_file(rng: Random, inner: Path, text: str) -> None:
     elif kind == "bytes":
         _place(path, spoil_bytes(text.encode(), rng, text.encode()))
     elif kind == "link":
-        path.symlink_to(rng.choice(["nowhere", "..", "physics-0.txt", "/etc/hostname", path.name, "../../texts"]))
+        path.symlink_to(
+            rng.choice(["nowhere", "..", "physics-0.txt", "/etc/hostname", path.name, "../../texts"])
+        )
     elif kind == "pipe":
         os.mkfifo(path)
     elif kind == "device":

@@ -239,9 +239,13 @@ def _prepare(pool: Pool, folder: Path, command: Command) -> None:
     m.write_sound(folder)
     if command.name.startswith("correct"):
         given = answers.rows()
-        (folder / "answers.xlsx").write_bytes(workbooks.packed(workbooks.Book(workbooks.table(given)).parts()))
+        (folder / "answers.xlsx").write_bytes(
+            workbooks.packed(workbooks.Book(workbooks.table(given)).parts())
+        )
         (folder / "answers.jsonl").write_bytes(m.json_lines(given))
-        (folder / "more.jsonl").write_bytes(m.json_lines([{"id": "new", "text": "quantum laser", "labels": "arts"}]))
+        (folder / "more.jsonl").write_bytes(
+            m.json_lines([{"id": "new", "text": "quantum laser", "labels": "arts"}])
+        )
         if "model" not in command.outputs:
             shutil.copytree(models(pool)["default"], folder / "model")
     if not command.old:

@@ -158,7 +158,9 @@ def judge_output(path: Path, kind: str) -> list[str]:
             keys = {"suggestion1", "answer"} if kind == "review" else {"id", "path", "confidence", "leaf"}
             for line in written.split("\n")[:-1]:
                 if not keys <= strict_json(line).keys():
-                    return [f"{path.name} holds a line that is no {'question' if kind == 'review' else 'prediction'}"]
+                    return [
+                        f"{path.name} holds a line that is no {'question' if kind == 'review' else 'prediction'}"
+                    ]
     except (OSError, ValueError, AttributeError, UnicodeError) as error:
         return [f"{path.name} is not whole: {str(error)[:200]}"]
     except Exception as error:
@@ -180,7 +182,11 @@ def _judge_table(path: Path) -> list[str]:
         sheets = openpyxl.load_workbook(path).worksheets
         cells = [cell for row in sheets[0].iter_rows() for cell in row]
         found = next((cell for cell in cells if cell.data_type in "fe"), None)
-        return [] if found is None else [f"the cell {found.coordinate} is a formula or an error: {found.value!r:.60}"]
+        return (
+            []
+            if found is None
+            else [f"the cell {found.coordinate} is a formula or an error: {found.value!r:.60}"]
+        )
     with open(path, encoding="utf-8-sig", newline="") as stream:
         text = stream.read()
     csv.field_size_limit(1 << 30)

@@ -1,4 +1,4 @@
-"""Documents in the forms that people have them in: workbooks, CSV of any kind, levels, folders; and tables as results."""
+"""Documents in the forms that people have them in: workbooks, CSV, levels, folders; and tables as results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faults import material as m
 from faults.case import Scene
 from faults.forms import Form, text_folder, tree_file
 from faults.inputs import models, odd_options
-from faults.mutations import Random, odd_text, spoil_bytes, spoil_documents
+from faults.mutations import odd_text, spoil_bytes, spoil_documents
 from faults.runner import Pool, Run
 
 _COMMANDS = ["check"] * 25 + ["fit"] * 22 + ["predict"] * 40 + ["score"] * 8 + ["explain"] * 5
@@ -130,7 +130,9 @@ def expected(pool: Pool) -> dict[str, str]:
     def make(folder: Path) -> dict[str, str]:
         (folder / "docs.jsonl").write_bytes(m.json_lines(documents()))
         model = str(models(pool)["default"])
-        ended = pool.command(folder, ["predict", model, "docs.jsonl", "-q", "--threads=1", "--ignore-labels", "-o", "-"])
+        ended = pool.command(
+            folder, ["predict", model, "docs.jsonl", "-q", "--threads=1", "--ignore-labels", "-o", "-"]
+        )
         assert ended.code == 0, ended.err
         lines = [json.loads(line) for line in ended.out.splitlines()]
         return {line["id"]: "/".join(line["path"]) for line in lines}
@@ -146,9 +148,21 @@ def _same_as_lines(scene: Scene) -> None:
     name = _write(scene.folder / f"docs.{form.ending}", form.written(documents(), rng))
     output = f"out{rng.choice(_TABLES)}"
     more = ["--report=page.html"] if rng.random() < 0.1 else []
-    scene.verdict.title = f"predict {form.ending} in {form.encoding}, {form.delimiter!r}, {form.separator!r} to {output}"
-    arguments = ["predict", str(models(scene.pool)["default"]), name, "--ignore-labels", "--threads=1", "-o", output]
-    ended = scene.judged(Run([*arguments, *more]), {output: "table", **({"page.html": "page"} if more else {})})
+    scene.verdict.title = (
+        f"predict {form.ending} in {form.encoding}, {form.delimiter!r}, {form.separator!r} to {output}"
+    )
+    arguments = [
+        "predict",
+        str(models(scene.pool)["default"]),
+        name,
+        "--ignore-labels",
+        "--threads=1",
+        "-o",
+        output,
+    ]
+    ended = scene.judged(
+        Run([*arguments, *more]), {output: "table", **({"page.html": "page"} if more else {})}
+    )
     if ended.code != 0:
         scene.wrong("a form is refused that is read without help")
         return
@@ -226,4 +240,6 @@ def _measured(scene: Scene) -> None:
         scene.judged(Run([*_clean(arguments), *m.TINY, "--json=r.json"]), {"r.json": "json"})
     else:
         outputs = {"t.json": "json", "r.html": "page"}
-        scene.judged(Run([*_clean(arguments), "--systems=tfidf-svm", "--json=t.json", "--report=r.html"]), outputs)
+        scene.judged(
+            Run([*_clean(arguments), "--systems=tfidf-svm", "--json=t.json", "--report=r.html"]), outputs
+        )

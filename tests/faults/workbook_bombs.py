@@ -26,7 +26,9 @@ def _shared(parts: Parts) -> None:
     """One text of megabytes that every row names."""
     parts[_STRINGS] = parts[_STRINGS].replace(b"</sst>", b"<si><t>" + b"quantum " * MB + b"</t></si></sst>")
     number = parts[_STRINGS].count(b"<si>") - 1
-    more = b"".join(b'<row><c r="B%d" t="s"><v>%d</v></c></row>' % (row, number) for row in range(99, 200_000))
+    more = b"".join(
+        b'<row><c r="B%d" t="s"><v>%d</v></c></row>' % (row, number) for row in range(99, 200_000)
+    )
     parts[_SHEET] = parts[_SHEET].replace(b"</sheetData>", more + b"</sheetData>")
 
 
@@ -35,7 +37,9 @@ def _strings(parts: Parts) -> None:
 
 
 def _styles(parts: Parts) -> None:
-    parts["xl/styles.xml"] = parts["xl/styles.xml"].replace(b"</cellXfs>", b"<xf/>" * (3 * MB) + b"</cellXfs>")
+    parts["xl/styles.xml"] = parts["xl/styles.xml"].replace(
+        b"</cellXfs>", b"<xf/>" * (3 * MB) + b"</cellXfs>"
+    )
 
 
 def _wide(parts: Parts) -> None:
@@ -58,7 +62,9 @@ def _last(parts: Parts) -> None:
 
 def _laughs(parts: Parts) -> None:
     parts[_SHEET] = parts[_SHEET].replace(b"<worksheet", _DOCTYPE.encode() + b"<worksheet", 1)
-    parts[_SHEET] = parts[_SHEET].replace(b"</sheetData>", b'<row><c t="str"><v>&j;</v></c></row></sheetData>')
+    parts[_SHEET] = parts[_SHEET].replace(
+        b"</sheetData>", b'<row><c t="str"><v>&j;</v></c></row></sheetData>'
+    )
 
 
 def _late_laughs(parts: Parts) -> None:
@@ -73,7 +79,9 @@ def _recoded_laughs(parts: Parts) -> None:
 
 
 def _nested(parts: Parts) -> None:
-    parts[_SHEET] = parts[_SHEET].replace(b"<sheetData>", b"<a>" * (2 * MB) + b"</a>" * (2 * MB) + b"<sheetData>")
+    parts[_SHEET] = parts[_SHEET].replace(
+        b"<sheetData>", b"<a>" * (2 * MB) + b"</a>" * (2 * MB) + b"<sheetData>"
+    )
 
 
 def _cell(parts: Parts) -> None:
@@ -83,7 +91,9 @@ def _cell(parts: Parts) -> None:
 
 def _sheets(parts: Parts) -> None:
     """Very many sheets that are all the same part."""
-    one = b"".join(b'<sheet name="s%d" sheetId="%d" r:id="rId1"/>' % (number, number) for number in range(2, 30_000))
+    one = b"".join(
+        b'<sheet name="s%d" sheetId="%d" r:id="rId1"/>' % (number, number) for number in range(2, 30_000)
+    )
     parts["xl/workbook.xml"] = parts["xl/workbook.xml"].replace(b"</sheets>", one + b"</sheets>")
 
 
