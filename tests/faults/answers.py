@@ -23,8 +23,8 @@ Rows = list[Any]
 _FORMATS = ["xlsx"] * 4 + ["csv"] * 3 + ["jsonl"] * 3 + ["tasks"] * 4 + ["json", "parquet"]
 _LABELS = [
     "physics", "science/physics", "science", "ROOT", "ROOT/arts", "1", "2", "3", "4", "0", "-1", 1, 2.0, 3.5, "skip",
-    "SKIP", " physics ", "artz", "Physics", "science / physics", "science > physics", ["science", "physics"], ["physics"],
-    [], True, "'=1", "none", ["arts", "science"],
+    "SKIP", " physics ", "artz", "Physics", "science / physics", "science > physics", ["science", "physics"],
+    ["physics"], [], True, "'=1", "none", ["arts", "science"],
 ]  # fmt: skip
 
 
