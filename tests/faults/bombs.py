@@ -294,13 +294,13 @@ def _pages(scene: Scene) -> tuple[Run, dict[str, str]]:
 
 def _review(scene: Scene) -> tuple[Run, dict[str, str]]:
     documents: list[Any] = m.sound() + [
-        {"id": f"more-{n}", "text": f"quantum laser {n % 7}"} for n in range(5_000)
+        {"id": f"more-{n}", "text": f"quantum laser {n % 7}"} for n in range(1_500)
     ]
     documents[1] |= {"labels": [], "text": "quantum " * MB}
     (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))
     output = f"review{scene.random.choice(['.xlsx', '.csv', '.jsonl'])}"
     model = str(models(scene.pool)[scene.random.choice(["model", "default"])])
-    run = Run(["review", model, "docs.jsonl", "-n", "2000", "-q", "--threads=1", "-o", output])
+    run = Run(["review", model, "docs.jsonl", "-n", "500", "-q", "--threads=1", "-o", output])
     return run, {output: "review"}
 
 
