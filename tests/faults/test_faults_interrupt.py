@@ -19,12 +19,13 @@ def test_attacks(survives: Callable[[str, range], None], start: int) -> None:
     survives("interrupt-quick", range(start, start + 15))
 
 
-def test_killed_between_any_two_calls_of_a_fit_that_overwrites(pool: Pool) -> None:
+@pytest.mark.parametrize("command", ["fit --overwrite", "correct"])
+def test_killed_between_any_two_calls_that_replace_a_model(pool: Pool, command: str) -> None:
     """The worst moments: the old model is moved away, and the new one is not there yet."""
     chosen = [
         number
         for number, one in enumerate(points(pool, SEED, slow=False))
-        if (one.command.name, one.mode) == ("fit --overwrite", "kill")
+        if (one.command.name, one.mode) == (command, "kill")
     ]
     assert len(chosen) > 5
     verdicts = [attack(pool, "interrupt-quick", SEED, number) for number in chosen]
