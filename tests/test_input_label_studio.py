@@ -94,6 +94,13 @@ def test_which_control_has_the_label() -> None:
     assert any(str(one).endswith(wanted) for one in checked.problems.of("error"))
 
 
+def test_a_control_that_is_named_like_another_field() -> None:
+    checked = HiMeCat().check([task(1, "a", chosen(["arts"], control="id"))])
+    assert [str(one) for one in checked.problems.of("error")][:1] == [
+        "the annotation 'id' cannot be the category: The field 'id' is named twice; a field can play one part only."
+    ]
+
+
 def test_json_min(tmp_path: Path) -> None:
     about = {"annotation_id": 3, "created_at": "2026-01-01", "updated_at": "2026-01-01", "lead_time": 2.5}
     topic = [{"taxonomy": [["arts"], ["arts", "opera"]]}]
@@ -107,6 +114,10 @@ def test_json_min(tmp_path: Path) -> None:
     found, said = documents(written(tmp_path / "min.json", rows))
     assert found == [("1", ["arts", "opera"]), ("2", None), ("3", ["sport"])]
     assert [NOTE in said[0], "several categories" in said[1], len(said)] == [True, True, 2]
+    assert (
+        len(documents([{**rows[0], "topic": {"taxonomy": [3]}}, {**rows[2], "topic": {"choices": 3}}])[0])
+        == 2
+    )
     # One choice is a text under the name of its control.
     for row, mood in zip(rows, ("glad", "glad", "sad", "glad", "sad"), strict=True):
         row["mood"] = mood
@@ -210,6 +221,11 @@ def test_commands(himecat: Himecat, tmp_path: Path) -> None:
     ended = himecat("evaluate", file, *given, "--draws", 2, "--json", tmp_path / "e.json")
     assert ended.code == 0, ended.err
     assert NOTE in ended.err
+    differing = [*letters(), task(99, "a", chosen(["arts"]), chosen(["sport"]))]
+    other = written(tmp_path / "differing.json", differing)
+    refused = himecat("correct", model, other)
+    assert (refused.code, len(refused.errors)) == (2, 1)
+    assert "the annotations name several categories" in refused.errors[0]
     # What was annotated since then are answers; the ids are those of the tasks.
     tasks = letters()
     tasks[12]["annotations"] = [chosen(["arts", "opera"])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
 from himecat.input.fields import Fields
+from himecat.input.kinds import Named
 from himecat.input.problems import Problems
 from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
@@ -40,8 +41,9 @@ class HiMeCat(Corrector):
     taxonomy : path, mapping, Taxonomy, optional
         The tree: a file of `parent child child ...` lines, a nested YAML or JSON file or mapping. Without
         it, the tree is the one that the labels in the documents span.
-    metadata : sequence of str
-        The metadata fields of the documents.
+    metadata : sequence of str, or mapping
+        The metadata fields of the documents. What their values are is found (dates, numbers, several in one string), or
+        said: `["created:month", "price:number", "tags:list(;)", "zip:name"]`, or a mapping `{"created": "month"}`.
     ignore_metadata : sequence of str
         Metadata fields to leave out of the joint space.
     keywords : mapping or path, optional
@@ -121,7 +123,7 @@ class HiMeCat(Corrector):
     def __init__(
         self,
         taxonomy: Any = None,
-        metadata: Sequence[str] = (),
+        metadata: Sequence[str] | Mapping[str, str | None] = (),
         *,
         ignore_metadata: Collection[str] = (),
         keywords: Any = None,
@@ -235,7 +237,7 @@ class HiMeCat(Corrector):
 
     def _set_input(self, separator: str, fields: Fields) -> None:
         self.separator_ = SLASH if separator == FLAT else separator
-        self.metadata_ = tuple(fields.metadata)
+        self.metadata_, self.metadata_kinds_ = tuple(fields.metadata), dict(fields.kinds)
         self.label_field_ = fields.levels or fields.label_fields[0]
 
     def check(self, X: Any, y: Any = None) -> CheckReport:
@@ -307,7 +309,7 @@ class HiMeCat(Corrector):
         self._check_fitted()
         arguments = {name: getattr(self, name) for name in _KEPT} | {"keywords": self.keywords_}
         arguments |= {
-            "metadata": self.metadata_,
+            "metadata": Named(self.metadata_, self.metadata_kinds_).written(),
             "label_field": self.label_field_,
             "separator": self.separator or self.separator_,
         }
@@ -327,13 +329,16 @@ class HiMeCat(Corrector):
         from himecat.model_folder.model import load
 
         found = load(folder, _KEPT)
-        fitted = found.fitted
+        fitted, arguments = found.fitted, dict(found.arguments)
+        if not isinstance(arguments["metadata"], Mapping):
+            # Names as they are, also of an older model: a colon in them separates nothing.
+            arguments["metadata"] = Named(tuple(arguments["metadata"]), {}).written()
         model = cls(
             taxonomy=fitted.space.taxonomy,
             method=found.method,
             views=fitted.classifier.own_views,
             online=online,
-            **found.arguments,
+            **arguments,
         )
         encoder = found.arguments.get("encoder")
         if isinstance(encoder, str) and os.path.isabs(encoder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.fields import Fields
 from himecat.input.folders import documents_of
+from himecat.input.kinds import Kind, Named, named
 from himecat.input.labels import labels_by_row, supervise
 from himecat.input.problems import Problems
 from himecat.input.reading import Reading
@@ -36,7 +37,7 @@ from himecat.views.text_encoder import open_encoder
 class Predictor(Estimator):
     """An estimator once it is fitted; :class:`himecat.HiMeCat` says what its parameters and attributes are."""
 
-    metadata: Sequence[str]
+    metadata: Sequence[str] | Mapping[str, str | None]
     ignore_metadata: Collection[str]
     encoder: str | os.PathLike[str] | None
     views: Sequence[View]
@@ -47,6 +48,7 @@ class Predictor(Estimator):
     delimiter: str | None
     labels_from_folders: bool
     metadata_: tuple[str, ...]
+    metadata_kinds_: dict[str, Kind]
     label_field_: str | tuple[str, ...]
     separator_: str
     min_confidence: float
@@ -87,10 +89,10 @@ class Predictor(Estimator):
         if isinstance(self.ignore_metadata, str):
             raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
         reading = Reading.given(self.sheet, self.delimiter, folders=self.labels_from_folders)
-        metadata = self.metadata_ if fitted else tuple(self.metadata)
+        metadata = Named(self.metadata_, self.metadata_kinds_) if fitted else named(self.metadata)
         labels = self.label_field_ if fitted else self.label_field
         labels = labels if isinstance(labels, str) else tuple(labels)
-        return Fields(text, metadata, labels, self.id_field, reading=reading)
+        return Fields(text, metadata.names, labels, self.id_field, reading=reading, kinds=metadata.kinds)
 
     def encode(self, X: Any) -> Corpus:
         """Documents as the word and metadata ids of this model; what the model does not know is left out."""

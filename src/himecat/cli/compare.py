@@ -11,7 +11,7 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.compare_output import Outputs, show, write_outputs
-from himecat.cli.options import names, parse_value
+from himecat.cli.options import metadata_names, names, parse_value
 from himecat.errors import UsageError
 from himecat.runtime.terminal import tell
 
@@ -129,14 +129,17 @@ def compare(
     from himecat.compare.protocol.compare import compare as run
     from himecat.input.dataset import open_dataset
     from himecat.input.documents import Fields
+    from himecat.input.kinds import named as metadata_kinds
     from himecat.input.reading import Reading
 
+    kinds = metadata_kinds(metadata_names(metadata))
     named = Fields(
         tuple(names(text)),
-        tuple(names(metadata)),
+        kinds.names,
         o.name_or_names(labels),
         id_field,
         reading=Reading.given(sheet, delimiter, separator),
+        kinds=kinds.kinds,
     )
 
     def own(one: Path) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import as_json, method_arguments, name_or_names, names, write_json
+from himecat.cli.options import (
+    as_json,
+    metadata_names,
+    method_arguments,
+    name_or_names,
+    names,
+    write_json,
+)
 
 
 def evaluate(
@@ -77,7 +84,7 @@ def evaluate(
     arguments: dict[str, Any] = {
         **method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings),
         "taxonomy": str(taxonomy) if taxonomy is not None else None,
-        "metadata": names(metadata) if metadata is not None else None,
+        "metadata": metadata_names(metadata) if metadata is not None else None,
         "text": names(text),
         "label_field": name_or_names(labels),
         "id_field": id_field,

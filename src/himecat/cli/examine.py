@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from himecat.cli import options as o
-from himecat.cli.options import method_arguments, name_or_names, names, open_model, write_json
+from himecat.cli.options import metadata_names, method_arguments, name_or_names, names, open_model, write_json
 from himecat.errors import UsageError
 from himecat.runtime.terminal import console, text
 
@@ -86,7 +86,7 @@ def check(
 
     model = HiMeCat(
         taxonomy=taxonomy,
-        metadata=names(metadata),
+        metadata=metadata_names(metadata),
         text=names(text),
         label_field=name_or_names(labels),
         id_field=id_field,

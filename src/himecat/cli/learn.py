@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Annotated
 
 from himecat.cli import options as o
-from himecat.cli.options import counted, method_arguments, name_or_names, names, write_json
+from himecat.cli.options import counted, metadata_names, method_arguments, name_or_names, names, write_json
 from himecat.cli.report import check_report, place_all, write_page
 
 
@@ -68,7 +68,7 @@ def fit(
     progress = Progress(quiet=quiet)
     model = HiMeCat(
         taxonomy=taxonomy,
-        metadata=names(metadata),
+        metadata=metadata_names(metadata),
         text=names(text),
         label_field=name_or_names(labels),
         id_field=id_field,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,7 +50,15 @@ Tree = Annotated[
         metavar="FILE",
     ),
 ]
-Metadata = Annotated[str | None, option(INPUT, "Metadata fields, separated by commas.", metavar="A,B")]
+Metadata = Annotated[
+    str | None,
+    option(
+        INPUT,
+        "Metadata fields, separated by commas. What their values are is found, or said: `created:month`, "
+        "`price:number`, `tags:list(;)`, `zip:name`.",
+        metavar="A,B",
+    ),
+]
 Text = Annotated[str, option(INPUT, "Text fields, separated by commas.", metavar="A,B")]
 LabelField = Annotated[
     str,
@@ -237,6 +246,19 @@ def names(listed: str | None) -> list[str]:
     (['authors', 'tags'], [])
     """
     return [name.strip() for name in (listed or "").split(",") if name.strip()]
+
+
+def metadata_names(listed: str | None) -> list[str]:
+    """Split a comma-separated list of metadata fields; the comma in `tags:list(,)` separates no fields.
+
+    Examples
+    --------
+    >>> metadata_names("authors, tags:list(,), created:month")
+    ['authors', 'tags:list(,)', 'created:month']
+    """
+    return [
+        one.replace("\0", ",") for one in names(re.sub(r"(:\s*list\(\s*),(\s*\))", "\\1\0\\2", listed or ""))
+    ]
 
 
 def name_or_names(listed: str) -> str | tuple[str, ...]:

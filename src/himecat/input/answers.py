@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from himecat.errors import DataError
 from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
+from himecat.input.kinds import NAME
 from himecat.input.label_studio import label_in
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, path_of
@@ -264,7 +265,8 @@ def new_documents(answers: Sequence[Answer], fields: Fields, problems: Problems)
             value = given.get(name)
             if isinstance(value, str) and answer.record.delimited:
                 value = original_cell(value)
-                if name in fields.metadata:
+                kind = fields.kinds.get(name)
+                if name in fields.metadata and (kind is None or kind.name != NAME):
                     value = value.split(VALUE_SEPARATOR)
             if value is not None:
                 document[name] = value

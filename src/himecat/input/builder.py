@@ -13,8 +13,11 @@ from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn
 from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
 from himecat.input.formats import Source
+from himecat.input.kinds import named
+from himecat.input.metadata_columns import learned_column, ruled_rows
 from himecat.input.problems import Problems
 from himecat.input.ragged import Ragged
+from himecat.input.rules import Rule
 from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
 from himecat.input.unspaced import looks_unspaced
@@ -102,7 +105,10 @@ class _CorpusRows:
         columns: OpenColumns,
         max_tokens: int | None,
         threads: int | None,
+        rules: Mapping[str, Rule],
+        problems: Problems,
     ) -> None:
+        self._rules, self._problems = rules, problems
         self.ids: list[str] = []
         self.tokens = TokenRows(words, max_tokens, threads)
         self.metadata = metadata
@@ -113,7 +119,10 @@ class _CorpusRows:
         self.ids += [document.id for document in documents]
         self.tokens.extend([document.text for document in documents])
         for kind, rows in self.metadata.items():
-            rows.extend([document.metadata.get(kind, ()) for document in documents])
+            if kind in self._rules:
+                rows.extend(ruled_rows(kind, self._rules[kind], documents, self._problems))
+            else:
+                rows.extend([document.metadata.get(kind, ()) for document in documents])
         self.columns.extend(documents)
 
 
@@ -179,12 +188,15 @@ def load_corpus(
     labels: dict[int, object] = {}
     places: list[str] = []
     skipped: list[int] = []
+    listed: set[str] = set()
     with OpenColumns(readers, source, problems, progress) as columns:
-        rows = _CorpusRows(words, metadata, columns, None if whole_texts else max_tokens, threads)
+        rows = _CorpusRows(
+            words, metadata, columns, None if whole_texts else max_tokens, threads, {}, problems
+        )
         with rows.tokens:
             with problems.softened(skip_bad):
                 for batch in read_documents(
-                    source, with_extra_fields(fields, readers), problems, required=True
+                    source, with_extra_fields(fields, readers), problems, required=True, listed=listed
                 ):
                     first = len(places) + len(skipped)
                     skipped += [first + row for row, document in enumerate(batch) if not document.usable]
@@ -205,7 +217,10 @@ def load_corpus(
             computed = columns.finish()
             # While the worker is still splitting the last texts.
             values = {
-                kind: MetadataColumn(*ranked(one.names(), one.finish())) for kind, one in metadata.items()
+                kind: learned_column(
+                    kind, fields.kinds.get(kind), one, places, problems, listed=kind in listed
+                )
+                for kind, one in metadata.items()
             }
             tokens = rows.tokens.finish()
     all_words = tokens if whole_texts else None
@@ -231,7 +246,7 @@ def read_corpus(
     source: Source,
     *,
     text: str | Sequence[str] = "text",
-    metadata: str | Sequence[str] = (),
+    metadata: str | Sequence[str] | Mapping[str, str | None] = (),
     min_count: int = 1,
     max_tokens: int | None = 300,
     tokenizer: str | Tokenizer = UNICODE,
@@ -246,8 +261,8 @@ def read_corpus(
         mappings or texts.
     text : str or sequence of str
         The field or fields with the text.
-    metadata : str or sequence of str
-        The fields with metadata.
+    metadata : str, sequence of str or mapping
+        The fields with metadata, as for `HiMeCat`.
     min_count : int
         Words seen less often are dropped.
     max_tokens : int or None
@@ -264,8 +279,8 @@ def read_corpus(
     >>> corpus.words.names, corpus.metadata["tags"].coverage
     (('a', 'red', 'fox', 'hen'), 0.5)
     """
-    text, metadata = ((names,) if isinstance(names, str) else tuple(names) for names in (text, metadata))
-    fields = Fields(text, metadata)
+    given = named((metadata,) if isinstance(metadata, str) else metadata)
+    fields = Fields((text,) if isinstance(text, str) else tuple(text), given.names, kinds=given.kinds)
     loaded = load_corpus(
         source, fields, min_count=min_count, max_tokens=max_tokens, tokenizer=tokenizer, readers=readers
     )
@@ -306,6 +321,7 @@ def iter_encoded(
         raise UsageError(f"batch_size must be at least 1, not {batch_size}.")
     size = BATCH_SIZE if batch_size is None else min(BATCH_SIZE, batch_size)
     remember = None if batch_size is None else _REMEMBERED
+    rules = {kind: values.rule for kind, values in metadata.items() if values.rule is not None}
     documents = read_documents(
         source,
         with_extra_fields(fields, readers),
@@ -317,7 +333,7 @@ def iter_encoded(
     with OpenColumns(readers, source, problems) as columns:
         while True:
             known = {kind: IdRows(vocabulary.index) for kind, vocabulary in metadata.items()}
-            rows = _CorpusRows(words.word_ids, known, columns, max_tokens, threads)
+            rows = _CorpusRows(words.word_ids, known, columns, max_tokens, threads, rules, problems)
             origins: list[Origin] = []
             with rows.tokens:
                 for batch in islice(documents, None if batch_size is None else batch_size // size):

@@ -105,7 +105,7 @@ class Corpus:
 
         def of(vocabulary: Vocabulary, rows: Ragged, least: int) -> tuple[Vocabulary, Ragged]:
             own = Ragged(rows.values.copy(), rows.offsets)
-            return ranked(list(vocabulary.names), own, least, vocabulary.tokenizer)
+            return ranked(list(vocabulary.names), own, least, vocabulary.tokenizer, vocabulary.rule)
 
         metadata = {
             kind: MetadataColumn(*of(column.vocabulary, column.values, 1))

@@ -12,6 +12,7 @@ import numpy as np
 from himecat.input.fields import Fields as Fields
 from himecat.input.formats import Record, Source, iter_records
 from himecat.input.ids import Ids
+from himecat.input.kinds import NAME, no_kind
 from himecat.input.label_studio import Differing, label_control
 from himecat.input.problems import Problems, described, half_character, quoted
 from himecat.input.streams import too_long
@@ -61,6 +62,7 @@ def read_documents(
     size: int = BATCH_SIZE,
     keep_records: bool = False,
     required: bool = False,
+    listed: set[str] | None = None,
 ) -> Iterator[list[Document]]:
     """Read every document of a source, in order and in batches; this is the only way from a source to documents.
 
@@ -81,6 +83,8 @@ def read_documents(
         Whether every document carries all fields that it has in the source.
     required : bool
         Whether a metadata field that no document has is an error.
+    listed : set of str, optional
+        Receives the names of the metadata fields that hold lists.
 
     Examples
     --------
@@ -92,7 +96,7 @@ def read_documents(
     >>> print(problems.of("error")[0])
     document 1: the text is empty.
     """
-    reader = _Reader(fields, problems, remember, required)
+    reader = _Reader(fields, problems, remember, required, set() if listed is None else listed)
     batch: list[Document] = []
     characters = 0
     for record in iter_records(source, problems, None if keep_records else fields.all, fields.reading):
@@ -110,8 +114,11 @@ def read_documents(
 class _Reader:
     """Turns the records of a source into documents; keeps the ids and the fields of those before."""
 
-    def __init__(self, fields: Fields, problems: Problems, remember: int | None, required: bool) -> None:
-        self._fields = fields
+    def __init__(
+        self, fields: Fields, problems: Problems, remember: int | None, required: bool, listed: set[str]
+    ) -> None:
+        self._fields, self._listed = fields, listed
+        self._whole = frozenset(name for name, kind in fields.kinds.items() if kind.name == NAME)
         self._levels, self._required = fields.levels, required
         self._suggested: str | None = None
         self._problems = problems
@@ -147,7 +154,7 @@ class _Reader:
         if text is None:
             text = ""
             wrong.append(self._no_text(record, found))
-        metadata = _metadata(record, found, fields.metadata, wrong, longest)
+        metadata = self._metadata(record, found, wrong, longest)
         label = self._label(record, found, wrong, longest)
         if longest:
             for field in fields.extra:
@@ -202,6 +209,50 @@ class _Reader:
             _check_characters(label, self._fields.label_fields[-1], wrong)
         return label
 
+    def _metadata(
+        self, record: Record, found: Mapping[str, object], wrong: list[str], longest: int
+    ) -> dict[str, list[str]]:
+        metadata: dict[str, list[str]] = {}
+        for name in self._fields.metadata:
+            value = found.get(name)
+            if value is None:
+                continue
+            if isinstance(value, str):
+                separated = record.delimited and name not in self._whole
+                value = value.split(VALUE_SEPARATOR) if separated else [value]
+            elif isinstance(value, list | tuple):
+                self._listed.add(name)
+            elif isinstance(value, set | frozenset):
+                self._listed.add(name)
+                value = sorted(value, key=str)
+            else:
+                known = value_name(value)
+                if known is None:
+                    wrong.append(_not_strings(name, described(value)))
+                    continue
+                value = [known]
+            try:
+                plain = all(map(str.isascii, value))
+            except TypeError:
+                plain = False
+            values: dict[str, None] = dict.fromkeys(map(str.strip, value)) if plain else {}
+            for part in () if plain else value:
+                if isinstance(part, str):
+                    values[part.strip()] = None
+                    if longest:
+                        _check_characters(part, name, wrong)
+                elif (known := value_name(part)) is not None:
+                    values[known] = None
+                elif part is not None:
+                    wrong.append(_not_strings(name, f"a list with {described(part)} in it"))
+                    break
+            values.pop("", None)
+            if longest and (length := sum(map(len, values))) > longest:
+                wrong.append(too_long(f"the metadata field {quoted(name)}", length))
+            if values:
+                metadata[name] = list(values)
+        return metadata
+
     def finish(self) -> None:
         """Tell of metadata fields that no document had."""
         if not self._fields_seen:
@@ -210,9 +261,16 @@ class _Reader:
         for kind in self._fields.metadata:
             if kind in self._missing_everywhere:
                 tell = self._problems.error if self._required else self._problems.warning
-                tell(
-                    "", f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} fields seen: {seen}."
-                )
+                tell("", self._missing(kind, f"fields seen: {seen}."))
+
+    def _missing(self, kind: str, seen: str) -> str:
+        """What to say of a metadata field that no document has; it may be a name and a kind, or taken for them."""
+        asked = self._fields.kinds.get(kind)
+        if wrong := no_kind(kind, self._fields_seen):
+            return f"{missing_field(kind)}; {wrong}"
+        if asked is not None and (whole := f"{kind}:{asked}") in self._fields_seen:
+            return f"{missing_field(kind)}; write {quoted(f'{whole}:auto')} for the field {quoted(whole)}."
+        return f"{missing_field(kind)}{nearest(kind, self._fields_seen) or ';'} {seen}"
 
 
 def missing_field(name: str) -> str:
@@ -283,47 +341,6 @@ def _text(
     if not text:
         wrong.append("the text is empty.")
     return text
-
-
-def _metadata(
-    record: Record, found: Mapping[str, object], names: Sequence[str], wrong: list[str], longest: int
-) -> dict[str, list[str]]:
-    metadata: dict[str, list[str]] = {}
-    for name in names:
-        value = found.get(name)
-        if value is None:
-            continue
-        if isinstance(value, str):
-            value = value.split(VALUE_SEPARATOR) if record.delimited else [value]
-        elif isinstance(value, set | frozenset):
-            value = sorted(value, key=str)
-        elif not isinstance(value, list | tuple):
-            known = value_name(value)
-            if known is None:
-                wrong.append(_not_strings(name, described(value)))
-                continue
-            value = [known]
-        try:
-            plain = all(map(str.isascii, value))
-        except TypeError:
-            plain = False
-        values: dict[str, None] = dict.fromkeys(map(str.strip, value)) if plain else {}
-        for part in () if plain else value:
-            if isinstance(part, str):
-                values[part.strip()] = None
-                if longest:
-                    _check_characters(part, name, wrong)
-            elif (known := value_name(part)) is not None:
-                values[known] = None
-            elif part is not None:
-                wrong.append(_not_strings(name, f"a list with {described(part)} in it"))
-                break
-        values.pop("", None)
-        if longest and (length := sum(map(len, values))) > longest:
-            wrong.append(too_long(f"the metadata field {quoted(name)}", length))
-        if values:
-            metadata[name] = list(values)
-    return metadata
 
 
 def is_missing(label: object) -> bool:

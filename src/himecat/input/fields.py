@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from himecat.errors import UsageError
+from himecat.input.kinds import Kind
 from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.problems import half_character, quoted
 from himecat.input.reading import AS_FOUND, Reading
@@ -28,6 +30,8 @@ class Fields:
         Fields that are passed on as they are, for the readers of further columns.
     reading : Reading
         How files are read.
+    kinds : mapping of str to Kind
+        What the values of metadata fields are to be taken as, where a user says so.
 
     Examples
     --------
@@ -41,6 +45,7 @@ class Fields:
     id: str = "id"
     extra: tuple[str, ...] = ()
     reading: Reading = AS_FOUND
+    kinds: Mapping[str, Kind] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         """Check the names; a single name may stand for a tuple of one."""

@@ -193,9 +193,12 @@ def _merged(record: Record, chosen: Mapping[str, Sequence[Path]], problems: Prob
 
 
 def _chosen(value: object) -> list[Path]:
-    """The categories in a field of JSON-MIN."""
+    """The categories in a field of JSON-MIN; a field of the task may look like one."""
     parts = value if isinstance(value, list) else [value]
-    return [path for part in parts for path in _paths(part)]
+    try:
+        return [path for part in parts for path in _paths(part)]
+    except TypeError:
+        return []
 
 
 def _record(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from himecat.errors import UsageError
 from himecat.input.fields import Fields
 from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.peek import names_in, peek
@@ -72,5 +73,10 @@ def _annotated(controls: list[str], fields: Fields, names: list[str], problems: 
             "the category with --labels.",
         )
         return fields
+    try:
+        fields = replace(fields, labels=controls[0])
+    except UsageError as error:
+        problems.error("", f"the annotation {quoted(controls[0])} cannot be the category: {error}")
+        return fields
     problems.note("", f"labels: the annotation {quoted(controls[0])} is taken as the category.")
-    return replace(fields, labels=controls[0])
+    return fields

@@ -124,6 +124,19 @@ class Ragged:
         rows = Ragged(whole.values, whole.offsets[self.offsets])
         return rows if longest is None else rows.head(longest)
 
+    def distinct(self) -> Ragged:
+        """Every value of a row once, where it stands first.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[3, 1, 3], [3]]).distinct().values.tolist()
+        [3, 1, 3]
+        """
+        keys = self.row_of_value.astype(np.int64) * (int(self.values.max(initial=0)) + 1) + self.values
+        first = np.sort(np.unique(keys, return_index=True)[1])
+        before = np.searchsorted(first, self.offsets)
+        return Ragged(self.values[first], before.astype(np.int64))
+
     def head(self, longest: int) -> Ragged:
         """The first `longest` values of every row, as a copy.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from himecat.errors import DataError, UsageError
 from himecat.input.problems import half_character, quoted
+from himecat.input.values import date_of
 
 BATCH_ROWS = 1024
 """How many rows of a table are turned into Python objects at a time."""
@@ -230,8 +231,13 @@ def present_fields(fields: Mapping[Any, Any]) -> dict[str, Any]:
 def _to_python(value: Any) -> Any:
     if type(value) is str:
         return value
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+    if isinstance(value, np.datetime64):
+        value = date_of(value)
+    if isinstance(value, np.ndarray):
+        # Of dates with nanoseconds NumPy gives whole numbers.
+        value = [date_of(part) for part in value.ravel()] if value.dtype.kind == "M" else value.tolist()
+    elif isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, list | tuple):
         return [_to_python(part) for part in value]
     if isinstance(value, str):

@@ -45,6 +45,10 @@ def value_name(value: object) -> str | None:
     >>> value_name(2.50), value_name(True), value_name(datetime.datetime(2024, 5, 1, 10))
     ('2.5', 'true', '2024-05-01')
     """
+    if isinstance(value, np.datetime64):
+        value = date_of(value)
+        if isinstance(value, str):
+            return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool):
@@ -56,6 +60,18 @@ def value_name(value: object) -> str | None:
     if isinstance(value, float) and not value.is_integer():
         return repr(value) if value - value == 0 else None
     return number_name(value)
+
+
+def date_of(value: np.datetime64) -> datetime.datetime | str | None:
+    """A date of NumPy as one of Python; as it is written where Python has none, None for no date.
+
+    Examples
+    --------
+    >>> date_of(np.datetime64("2024-05-01T10:00:00.000000000")).year, date_of(np.datetime64("20000-01-01"))
+    (2024, '20000-01-01')
+    """
+    found = value.astype("datetime64[us]").item()
+    return found if found is None or isinstance(found, datetime.datetime) else str(value)
 
 
 def as_label(label: Any) -> Any:

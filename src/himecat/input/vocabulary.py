@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.input.ragged import Ragged
+from himecat.input.rules import Rule
 from himecat.input.token_ids import WordIds
 from himecat.input.tokenizer import UNICODE, Tokenizer
 
@@ -20,7 +21,8 @@ _COMPILED_FROM = 1 << 20
 class Vocabulary:
     """Distinct strings with the number of times each was seen; ids are positions.
 
-    `tokenizer` is what finds the words of a text, where the strings are words.
+    `tokenizer` is what finds the words of a text, where the strings are words; `rule` what makes values of what a
+    metadata field holds, where they are not taken as they are.
 
     Examples
     --------
@@ -32,6 +34,7 @@ class Vocabulary:
     names: tuple[str, ...]
     counts: npt.NDArray[np.int64]
     tokenizer: Tokenizer = UNICODE
+    rule: Rule | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -52,7 +55,11 @@ class Vocabulary:
 
 
 def ranked(
-    names: list[str], rows: Ragged, min_count: int = 1, tokenizer: Tokenizer = UNICODE
+    names: list[str],
+    rows: Ragged,
+    min_count: int = 1,
+    tokenizer: Tokenizer = UNICODE,
+    rule: Rule | None = None,
 ) -> tuple[Vocabulary, Ragged]:
     """Drop rare strings; give the others ids by falling count, then by name. The rows may be changed in place.
 
@@ -68,7 +75,7 @@ def ranked(
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     new_ids = np.full(len(names), -1, dtype=np.int32)
     new_ids[kept] = np.arange(len(kept), dtype=np.int32)
-    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept], tokenizer)
+    vocabulary = Vocabulary(tuple([names[number] for number in kept.tolist()]), counts[kept], tokenizer, rule)
     return vocabulary, _renumbered(rows, new_ids)
 
 

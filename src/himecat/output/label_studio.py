@@ -55,10 +55,10 @@ class TaskWriter:
     >>> from himecat.input.taxonomy.tree import Taxonomy
     >>> tree, stream = Taxonomy.from_paths([("a", "b"), ("c",)]), io.StringIO()
     >>> writer = TaskWriter(stream, "topic", "text", "id", "model 1")
-    >>> placed = assign(tree, np.array([[0.75, 0.25]], dtype=np.float32))
+    >>> placed = assign(tree, np.array([[0.25, 0.75]], dtype=np.float32))
     >>> writer.write([Origin("7", "", True, record={"text": "A fox."})], placed)
     >>> writer.finish()
-    >>> print(stream.getvalue())
+    >>> print(stream.getvalue().strip())
     [
     {"data": {"id": "7", "text": "A fox."}, "predictions": [{"model_version": "model 1", "score": 0.75, "result":
      [{"from_name": "topic", "to_name": "text", "type": "taxonomy", "value": {"taxonomy": [["a", "b"]]}}]}]}

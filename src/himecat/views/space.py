@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Vocabulary
+from himecat.input.rules import rule_from_state
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
 from himecat.views.matrices import FloatArray, check_shapes
@@ -129,7 +130,9 @@ class JointSpace:
         for kind, vectors in self.metadata.items():
             arrays[f"metadata/{kind}"] = vectors
             arrays[f"metadata_counts/{kind}"] = self.values[kind].counts
+        rules = {kind: values.rule.state() for kind, values in self.values.items() if values.rule is not None}
         return {
+            **({"metadata_rules": rules} if rules else {}),
             "taxonomy": {"names": list(self.taxonomy.names), "parents": list(self.taxonomy.parents)},
             "metadata": {kind: list(values.names) for kind, values in self.values.items()},
             "vocabulary": list(self.vocabulary.names),
@@ -157,18 +160,23 @@ class JointSpace:
                 )
             return found
 
-        def vocabulary(names: Sequence[str], counts: str, *tokenizers: Tokenizer) -> Vocabulary:
+        def vocabulary(names: Sequence[str], counts: str, **more: Any) -> Vocabulary:
             check_shapes({counts: (arrays[counts], (len(names),))})
-            return Vocabulary(tuple(names), arrays[counts], *tokenizers)
+            return Vocabulary(tuple(names), arrays[counts], **more)
 
         taxonomy = Taxonomy(settings["taxonomy"]["names"], settings["taxonomy"]["parents"])
         metadata: Mapping[str, Sequence[str]] = settings["metadata"]
+        # Older models take all values as they are.
+        rules = {kind: rule_from_state(state) for kind, state in settings.get("metadata_rules", {}).items()}
         return cls(
             taxonomy=taxonomy,
             labels=vectors("labels", len(taxonomy)),
             words=vectors("words", len(settings["vocabulary"])),
             documents=np.zeros((0, dimension), dtype=np.float32),
             metadata={kind: vectors(f"metadata/{kind}", len(names)) for kind, names in metadata.items()},
-            vocabulary=vocabulary(settings["vocabulary"], "word_counts", tokenizer),
-            values={kind: vocabulary(names, f"metadata_counts/{kind}") for kind, names in metadata.items()},
+            vocabulary=vocabulary(settings["vocabulary"], "word_counts", tokenizer=tokenizer),
+            values={
+                kind: vocabulary(names, f"metadata_counts/{kind}", rule=rules.get(kind))
+                for kind, names in metadata.items()
+            },
         )

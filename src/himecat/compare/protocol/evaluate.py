@@ -15,6 +15,7 @@ from himecat.compare.protocol.runner import Conditions, run_systems
 from himecat.compare.systems.himecat import system_with_method
 from himecat.input.dataset import open_dataset
 from himecat.input.documents import Fields
+from himecat.input.kinds import named
 from himecat.input.reading import Reading
 from himecat.methods import resolve_method
 from himecat.runtime.progress import Progress
@@ -76,7 +77,8 @@ def evaluate(
     True
     """
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
-    metadata = () if os.path.isfile(folder) else open_dataset(folder).metadata
+    metadata = {} if os.path.isfile(folder) else dict.fromkeys(open_dataset(folder).metadata)
+    asked = named(given.pop("metadata", metadata))
     encoder, taxonomy = given.pop("encoder", None), given.pop("taxonomy", None)
     method = resolve_method(given.pop("method", None), given.pop("preset", None))
     conditions = Conditions(
@@ -90,12 +92,13 @@ def evaluate(
         threads=given.pop("threads", None),
         fields=Fields(
             given.pop("text", "text"),
-            given.pop("metadata", metadata),
+            asked.names,
             given.pop("label_field", "labels"),
             given.pop("id_field", "id"),
             reading=Reading.given(
                 given.pop("sheet", None), given.pop("delimiter", None), given.pop("separator", None)
             ),
+            kinds=asked.kinds,
         ),
         taxonomy=None if taxonomy is None else os.fspath(taxonomy),
         tokenizer=given.pop("tokenizer", "unicode"),

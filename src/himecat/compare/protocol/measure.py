@@ -265,8 +265,9 @@ def read_draw(
     documents: Any = dataset.documents
     if source.limit is not None:
         truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
-        read = _documents(dataset.documents, fields, rows)
-        documents = [_record(document, fields) for document in read]
+        listed: set[str] = set()
+        read = _documents(dataset.documents, fields, rows, listed)
+        documents = [_record(document, fields, listed) for document in read]
     readers = []
     if system.vectors and encoder is not None:
         # Cached beside the dataset's file also where only a part of it is read.
@@ -280,6 +281,9 @@ def read_draw(
         readers=readers,
         progress=progress,
     )
+    # They are the same for all draws.
+    for problem in () if number else loaded.problems.of("warning"):
+        (progress or silent()).say(f"warning: {problem}")
     if source.limit is None:
         truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
         read = _documents(dataset.documents, fields) if system.texts else []
@@ -331,14 +335,21 @@ def _limited(
     return truth[rows], replace(labelled, rows=np.searchsorted(rows, labelled.rows)), rows
 
 
-def _documents(file: Path, fields: Fields, rows: RowIds | None = None) -> list[Document]:
+def _documents(
+    file: Path, fields: Fields, rows: RowIds | None = None, listed: set[str] | None = None
+) -> list[Document]:
     wanted = None if rows is None else set(rows.tolist())
-    every = enumerate(chain.from_iterable(read_documents(file, fields, Problems())))
+    every = enumerate(chain.from_iterable(read_documents(file, fields, Problems(), listed=listed)))
     return [document for row, document in every if wanted is None or row in wanted]
 
 
-def _record(document: Document, fields: Fields) -> dict[str, Any]:
-    return {**document.metadata, fields.id: document.id, fields.text[0]: document.text}
+def _record(document: Document, fields: Fields, listed: set[str]) -> dict[str, Any]:
+    # What was no list must not become one, whose values would be taken as they are.
+    metadata = {
+        name: values if name in listed or len(values) > 1 else values[0]
+        for name, values in document.metadata.items()
+    }
+    return {**metadata, fields.id: document.id, fields.text[0]: document.text}
 
 
 def _full_text(document: Document) -> str:

@@ -72,7 +72,7 @@ class Himecat(System):
         options["encoder"] = task.encoder if self.vectors else None
         model = HiMeCat(
             task.taxonomy,
-            tuple(task.corpus.metadata),
+            dict.fromkeys(task.corpus.metadata),
             method=self.method,
             tokenizer=task.corpus.words.tokenizer,
             ignore_metadata=self.ignore_metadata,
