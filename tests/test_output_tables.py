@@ -19,6 +19,8 @@ import pytest
 
 from conftest import Himecat
 from himecat import Default, HiMeCat
+from himecat.input.header import MOST_COLUMNS
+from himecat.input.tables import column_names
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -63,6 +65,29 @@ def run(himecat: Himecat, model: Path, documents: Path, output: Path, *more: obj
     ended = himecat("predict", model, documents, "-o", output, *more)
     assert ended.code == 0, ended.err
     return ended
+
+
+def test_a_folder_of_texts_becomes_a_table(himecat: Himecat, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts" / "sport").mkdir(parents=True)
+    (tmp_path / "texts" / "sport" / "a.txt").write_text(TEXTS["sport/tennis"])
+    run(himecat, model, tmp_path / "texts", tmp_path / "out.csv")
+    head, row = csv.reader((tmp_path / "out.csv").read_text("utf-8-sig").splitlines())
+    assert head == ["id", "text", *ADDED, *OTHERS]
+    assert row[:3] == ["sport/a.txt", TEXTS["sport/tennis"], "sport/tennis"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_sheet_of_very_many_columns_is_refused_as_a_table(
+    himecat: Himecat, model: Path, tmp_path: Path, named: bool
+) -> None:
+    """Columns without a name get one: each another, and none of thousands of characters."""
+    names = tuple(f"column {n}" if named else "" for n in range(MOST_COLUMNS))
+    assert sum(map(len, column_names("", names))) < 16 * MOST_COLUMNS
+    assert len({*column_names("", names)}) == MOST_COLUMNS
+    (tmp_path / "docs.csv").write_text(",".join([*names, "text"]) + "\n" + "," * MOST_COLUMNS + "goal\n")
+    ended = himecat("predict", model, tmp_path / "docs.csv", "-o", tmp_path / "out.parquet")
+    assert (ended.code, (tmp_path / "out.parquet").exists()) == (2, False)
+    assert "too many columns for a table: write JSON lines (.jsonl)" in ended.err
 
 
 def test_excel_has_the_own_columns_and_then_ours_and_no_formula(

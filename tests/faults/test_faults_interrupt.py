@@ -30,3 +30,16 @@ def test_killed_between_any_two_calls_that_replace_a_model(pool: Pool, command: 
     assert len(chosen) > 5
     verdicts = [attack(pool, "interrupt-quick", SEED, number) for number in chosen]
     assert [str(one) for one in verdicts if one.wrong] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    ["correct", "correct -o", "correct --add", "review", "review again", "review as CSV", "predict to Excel"],
+)
+def test_whatever_happens_at_any_call(pool: Pool, command: str) -> None:
+    """Killed, interrupted, ended, and every fault of a disk, at every call: no answer and no model is lost."""
+    every = enumerate(points(pool, SEED, slow=False))
+    verdicts = [attack(pool, "interrupt-quick", SEED, at) for at, one in every if one.command.name == command]
+    assert len(verdicts) > 30
+    assert [str(one) for one in verdicts if one.wrong] == []
