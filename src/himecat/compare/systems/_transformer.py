@@ -26,7 +26,6 @@ Loss = Callable[[IntArray], "torch.Tensor"]
 _WARM_UP = 0.1
 _WEIGHT_DECAY = 0.01
 _LONGEST_GRADIENT = 1.0
-_WIDTH_OF_BASE = 768
 _BATCH_TEXTS = 32
 
 
@@ -40,17 +39,17 @@ class FineTuned(System):
         Longer texts are cut in the middle, in training and in prediction.
     batch_size : int
         Documents, or pairs of them, per training step.
-    learning_rate : float or None
-        Highest learning rate; None for 2e-5, or 1e-4 where the transformer is narrower than BERT's base model.
+    learning_rate : float
+        Highest learning rate.
     """
 
     texts = True
     loads_encoder = True
     requires = ("torch", "sentence_transformers")
 
-    max_text_tokens: int = parameter(64, least=4)
+    max_text_tokens: int = parameter(128, least=4)
     batch_size: int = parameter(16, least=1)
-    learning_rate: float | None = parameter(None, above=0)
+    learning_rate: float = parameter(2e-5, above=0)
 
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
@@ -73,9 +72,8 @@ class FineTuned(System):
         batches: list[IntArray],
     ) -> None:
         """Fine-tune modules at this system's learning rate."""
-        rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
         with task.progress.stage("Fine-tuning the transformer", total=len(batches)) as stage:
-            fine_tune(modules, loss_of, batches, rate, stage)
+            fine_tune(modules, loss_of, batches, self.learning_rate, stage)
 
 
 @contextmanager
@@ -158,15 +156,6 @@ class Transformer:
                 f"{len(task.corpus)} documents."
             )
         return cls(open_encoder(task.encoder).load(), task.encoder)
-
-    @property
-    def learning_rate(self) -> float:
-        """The published rate for models of this width.
-
-        2e-5 is BERT's for its base model and up; narrow models learn too little in a few hundred steps of it,
-        and the rates tried for the small models of the BERT family begin at 3e-5 and end at 3e-4.
-        """
-        return 2e-5 if self.width >= _WIDTH_OF_BASE else 1e-4
 
     def tokens(self, texts: Sequence[str], max_tokens: int) -> TokenRows:
         """The token numbers of each text, cut in the middle where they are more than `max_tokens`.
