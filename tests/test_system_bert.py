@@ -77,14 +77,14 @@ def test_an_encoder_without_layers_cannot_be_fine_tuned() -> None:
         Transformer([object()], "words")
 
 
-def test_a_long_text_keeps_its_start_and_its_metadata(folder: str) -> None:
+def test_a_long_text_keeps_its_start_and_the_closing_token(folder: str) -> None:
     transformer = Transformer.of(task_of(["jazz"], {0: JAZZ}, folder), "bert")
     [whole, empty] = transformer.tokens(["jazz " + "old " * 20 + "tax", ""], 60)
     [cut] = transformer.tokens(["jazz " + "old " * 20 + "tax"], 8)
     assert len(whole) == 24
     assert len(empty) == 2
-    # [CLS] jazz old old old old | tax [SEP]
-    assert cut == [*whole[:6], *whole[-2:]]
+    # [CLS] jazz old old old old old | [SEP]
+    assert cut == [*whole[:7], whole[-1]]
     # No text is longer than the model has places for.
     assert len(transformer.tokens(["old " * 500], 1000)[0]) <= 64
 

@@ -36,7 +36,7 @@ class FineTuned(System):
     Attributes
     ----------
     max_text_tokens : int
-        Longer texts are cut in the middle, in training and in prediction.
+        Of longer texts only the first tokens are read, in training and in prediction.
     batch_size : int
         Documents, or pairs of them, per training step.
     learning_rate : float
@@ -158,15 +158,10 @@ class Transformer:
         return cls(open_encoder(task.encoder).load(), task.encoder)
 
     def tokens(self, texts: Sequence[str], max_tokens: int) -> TokenRows:
-        """The token numbers of each text, cut in the middle where they are more than `max_tokens`.
-
-        Three quarters are from the start and one from the end: a text begins with its subject and ends with its
-        metadata.
-        """
+        """The token numbers of each text, its first ones and the closing one where they are more than `max_tokens`."""
         limit = min(max_tokens, self.model.max_seq_length or max_tokens)
-        tail = limit // 4
         rows = self._tokenizer(list(texts), verbose=False)["input_ids"] if len(texts) else []
-        cut = [row if len(row) <= limit else row[: limit - tail] + row[len(row) - tail :] for row in rows]
+        cut = [row if len(row) <= limit else row[: limit - 1] + row[-1:] for row in rows]
         # A text without a token would leave nothing to pool in models that add none of their own.
         return [row or [self._tokenizer.pad_token_id] for row in cut]
 
