@@ -115,7 +115,8 @@ class Paper(_Method):
     """The published method: a sampled joint space, synthetic documents, and flat classifiers walked top-down.
 
     The values are the paper's and, where it is silent, those of its released code, but for two: fewer samples
-    (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
+    (thousands of millions there) and a larger concentration (150 there), which was chosen on test labels of two
+    reported corpora. docs/method.md gives the reasons, and what else differs from the released code.
 
     Attributes
     ----------
