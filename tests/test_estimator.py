@@ -524,6 +524,7 @@ PAPER_CHANGES: list[dict[str, Any]] = [
     {"epochs": 2},
     {"batch_size": 9},
     {"min_steps": 40},
+    {"epoch_documents": 100},
     {"learning_rate": 0.01},
     {"momentum": 0.1},
     {"filter_widths": (1, 2)},
