@@ -214,6 +214,11 @@ class Predictor(Estimator):
         self.separator_ = SLASH if found in (None, FLAT) else found
 
     @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+        return isinstance(self.classifier_, SeveralClassifier)
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path in one string, as in the labels of the fit."""
         return self.separator_ if self.separator_ in "/|" else f" {self.separator_} "
@@ -321,8 +326,7 @@ class Predictor(Estimator):
         """The documents whose own label says where they belong."""
         labels = {row: one.labels for row, one in enumerate(origins) if one.labels is not None}
         tree, joint = self.taxonomy_, self.separator_
-        several = self.several if isinstance(self.classifier_, SeveralClassifier) else False
-        given = parted(labels, joint, tree, several)
+        given = parted(labels, joint, tree, self.several if self.gives_sets else False)
         return resolved(tree, given, lambda row: origins[row].place, strange, joint)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:

@@ -54,6 +54,11 @@ class SetScores:
     true_size: float
     given_size: float
 
+    @property
+    def overall(self) -> F1:
+        """What the same measure is called where documents have one path."""
+        return self.with_ancestors
+
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, ready for `json.dumps`."""
         return {
@@ -79,7 +84,8 @@ def score_sets(taxonomy: Taxonomy, truth: Supervision, given: Supervision) -> Se
     --------
     >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c"), ("d",)])
     >>> a, d, b, c = 1, 2, 3, 4
-    >>> found = score_sets(tree, Supervision(np.array([0, 0]), np.array([b, d])), Supervision(np.array([0]), np.array([c])))
+    >>> truth, given = Supervision(np.array([0, 0]), np.array([b, d])), Supervision(np.array([0]), np.array([c]))
+    >>> found = score_sets(tree, truth, given)
     >>> found.categories.micro, found.with_ancestors.micro, found.example_f1
     (0.0, 0.4, 0.0)
     """

@@ -184,7 +184,7 @@ def check_several(
     elif several is None and len(more):
         problems.note(
             "",
-            f"labels: {len(more):,} of {len(rows):,} labelled documents {'has' if len(more) == 1 else 'have'} more than "
-            "one category, so every document gets a set of paths (--no-several refuses such labels).",
+            f"labels: {len(more):,} of {len(rows):,} labelled documents {'has' if len(more) == 1 else 'have'} more "
+            "than one category, so every document gets a set of paths (--no-several refuses such labels).",
         )
     return several is True or (several is None and len(more) > 0)

@@ -34,6 +34,10 @@ class Model(Protocol):
     skip_bad: bool
 
     @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path."""
 
@@ -94,6 +98,7 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
     columns = PlacedColumns(
         model.taxonomy_,
         names,
+        sets=model.gives_sets,
         separator=model.joint,
         top=top,
         guess=model.min_confidence > 0,
