@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from himecat.classifier.protocol import Fitted
+from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
@@ -244,7 +245,8 @@ class HiMeCat(Corrector):
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
         self.taxonomy_, self.quality_ = fitted.space.taxonomy, fitted.classifier.quality
-        nodes = self._places()
+        found = fitted.classifier
+        nodes = found.categories.tolist() if isinstance(found, SeveralClassifier) else self.taxonomy_.leaves
         self.paths_ = [self.taxonomy_.path(node) for node in nodes]
         self.classes_ = self._spelled(nodes)
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
-from himecat.classifier.set_assignments import SetAssignments, assign_sets
+from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
@@ -172,9 +172,7 @@ class Predictor(Estimator):
         bound = check_value("min_confidence", self.min_confidence)
         found = self.classifier_.leaf_probabilities(corpus, threads)
         if isinstance(self.classifier_, SeveralClassifier):
-            categories, threshold = self.classifier_.categories, self.classifier_.threshold
-            placed = assign_sets(self.taxonomy_, categories, found, threshold, bound, best=best, known=known)
-            return placed.without(~usable)
+            return self.classifier_.assign(found, bound, best, known).without(~usable)
         return assign(self.taxonomy_, found, bound, best=best, known=known).without(~usable)
 
     def predict(self, X: Any, as_tuples: bool = False) -> npt.NDArray[np.object_] | list[tuple[str, ...]]:
@@ -222,13 +220,6 @@ class Predictor(Estimator):
     def joint(self) -> str:
         """What stands between the names of a path in one string, as in the labels of the fit."""
         return self.separator_ if self.separator_ in "/|" else f" {self.separator_} "
-
-    def _places(self) -> Sequence[int]:
-        """The nodes that `predict_proba` has a column for."""
-        if isinstance(self.classifier_, SeveralClassifier):
-            found: list[int] = self.classifier_.categories.tolist()
-            return found
-        return self.taxonomy_.leaves
 
     def _spelled(self, nodes: Sequence[int]) -> npt.NDArray[np.object_]:
         known = {node: self.taxonomy_.spelled(node, self.joint) for node in set(nodes)}
@@ -346,9 +337,8 @@ class Predictor(Estimator):
             raise DataError("No document has a label to score its prediction by.")
         if isinstance(placed, SetAssignments):
             given = parted(labels, self.separator_, taxonomy, self.several)
-            truth_sets = resolved(taxonomy, given, str, problems := Problems(), self.separator_)
-            problems.raise_errors()
-            return float(score_sets(taxonomy, truth_sets, placed.as_pairs()).categories.micro)
+            sets = resolved(taxonomy, given, "document {}".format, separator=self.separator_)
+            return float(score_sets(taxonomy, sets, placed.as_pairs()).categories.micro)
         truth = np.array([self.node_of(label) for label in labels.values()], dtype=np.int64)
         return float(score(taxonomy, truth, placed.nodes[list(labels)]).leaf.micro)
 

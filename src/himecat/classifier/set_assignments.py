@@ -129,22 +129,18 @@ def assign_sets(
     size = rows_at_once(len(taxonomy))
     parts = [
         _some(taxonomy, categories, probabilities[first : first + size], threshold, min_confidence)
-        for first in range(0, len(probabilities), size)
+        for first in range(0, max(1, len(probabilities)), size)
     ]
-    found = [np.concatenate(part) for part in zip(*parts, strict=True)] if parts else [np.zeros(0)] * 4
-    counts, members, chances, confidence = found
-    if not parts:
-        confidence = np.zeros((0, max(1, taxonomy.depth)))
+    counts, members, chances, confidence = (np.concatenate(part) for part in zip(*parts, strict=True))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    members = members.astype(np.int64)
     nodes = np.zeros(len(counts), dtype=np.int64)
     nodes[counts > 0] = members[starts[:-1][counts > 0]]
     placed = SetAssignments(
         taxonomy,
         nodes,
-        confidence.astype(np.float32),
+        confidence,
         members=members,
-        chances=chances.astype(np.float32),
+        chances=chances,
         starts=starts,
     )
     if known is not None:
@@ -164,7 +160,8 @@ def _some(
     chosen = probabilities >= threshold
     chosen[np.arange(len(chosen)), probabilities.argmax(axis=1)] = True
     marked = np.zeros(below.shape, dtype=np.bool_)
-    _mark(taxonomy, marked, *np.nonzero(chosen), categories)
+    rows, columns = np.nonzero(chosen)
+    _mark(taxonomy, marked, rows, columns, categories)
     columns_under: list[list[int]] = [[] for _ in range(len(taxonomy))]
     for column, node in enumerate(categories.tolist()):
         for above in taxonomy.lineages[node]:
@@ -172,8 +169,8 @@ def _some(
     for node in range(len(taxonomy) - 1, 0, -1):
         rows = np.flatnonzero((below[:, node] > _LIKELY) & ~marked[:, node])
         if len(rows):
-            columns = np.array(columns_under[node])
-            taken = columns[probabilities[np.ix_(rows, columns)].argmax(axis=1)]
+            under = np.array(columns_under[node])
+            taken = under[probabilities[np.ix_(rows, under)].argmax(axis=1)]
             chosen[rows, taken] = True
             _mark(taxonomy, marked, rows, taken, categories)
     rows, columns = np.nonzero(chosen)

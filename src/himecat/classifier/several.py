@@ -19,6 +19,7 @@ from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.linear import cross_fit
 from himecat.classifier.name_seeds import name_phrases
 from himecat.classifier.quality import Quality
+from himecat.classifier.set_assignments import SetAssignments, assign_sets
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
@@ -181,6 +182,24 @@ class SeveralClassifier:
             logits += np.float32(weight) * opinion
         return np.asarray(sigmoid(logits), dtype=np.float32)
 
+    def assign(
+        self,
+        probabilities: FloatArray,
+        min_confidence: float = 0.0,
+        best: int = 0,
+        known: Supervision | None = None,
+    ) -> SetAssignments:
+        """The sets of paths of documents with these probabilities."""
+        return assign_sets(
+            self.taxonomy,
+            self.categories,
+            probabilities,
+            self.threshold,
+            min_confidence,
+            best=best,
+            known=known,
+        )
+
     @one_blas_thread()
     def directions(self, corpus: Corpus) -> FloatArray:
         """Unit vectors of documents among those of words and labels: the words' part of their directions."""
@@ -292,7 +311,7 @@ def fit_several(
     >>> tree = Taxonomy.from_paths([("animals",), ("things",)])
     >>> few = Supervision(np.array([0, 1, 2, 3, 4, 4]), np.array([1, 1, 2, 2, 1, 2]))
     >>> model = fit_several(tree, views, seen, corpus, few, Default())
-    >>> (model.leaf_probabilities(corpus)[:5] > model.threshold).sum(axis=1).tolist()
+    >>> (model.leaf_probabilities(corpus)[:5] >= model.threshold).sum(axis=1).tolist()
     [1, 1, 1, 1, 2]
     """
     labelled = np.unique(supervision.rows)
@@ -319,9 +338,14 @@ def fit_several(
         if method.use_names
         else [node for node in categories.tolist() if node in keywords]
     )
+    on_text, on_smoothed, on_features = linear
+    names, words = _names(taxonomy, views, corpus, categories, named, keywords)
     opinions = Opinions(
-        *(one.weights for one in linear),
-        *_names(taxonomy, views, corpus, categories, named, keywords),
+        on_text.weights,
+        on_smoothed.weights,
+        on_features.weights,
+        names,
+        words,
         # As many as the classifiers of each fold saw.
         counts * np.float32(1 - 1 / n_folds),
     )
@@ -432,4 +456,4 @@ def _threshold(
     ]
     sure = np.sort(np.concatenate([part.ravel() for part in parts]).astype(np.float64))[::-1]
     expected = 2 * np.cumsum(sure) / (np.arange(1, len(sure) + 1) + sure.sum())
-    return float(np.round(sure[int(expected.argmax())], 6))
+    return float(sure[int(expected.argmax())])

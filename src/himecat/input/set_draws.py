@@ -64,8 +64,8 @@ def true_sets(
     return truth
 
 
-def of_rows(labelled: Supervision, rows: _Rows) -> Supervision:
-    """The labels of some documents.
+def of_rows(labelled: Supervision, rows: _Rows, *, renumber: bool = False) -> Supervision:
+    """The labels of some documents, which may be numbered anew.
 
     Examples
     --------
@@ -73,7 +73,8 @@ def of_rows(labelled: Supervision, rows: _Rows) -> Supervision:
     [1, 2]
     """
     kept = np.isin(labelled.rows, rows)
-    return replace(labelled, rows=labelled.rows[kept], nodes=labelled.nodes[kept])
+    own = labelled.rows[kept]
+    return replace(labelled, rows=np.searchsorted(rows, own) if renumber else own, nodes=labelled.nodes[kept])
 
 
 def draw_sets(dataset: Dataset, truth: Supervision, number: int, per_leaf: int = 5) -> Supervision:

@@ -87,9 +87,9 @@ def _several(
 ) -> list[object] | None:
     """The labels of a document that has several; None where there is one."""
     if isinstance(label, str):
-        parts = [part.strip() for part in label.split(JOINT)] if joined and JOINT in label else []
+        names: list[object] = [part.strip() for part in label.split(JOINT) if part.strip()] if joined else []
         whole = tree is not None and label.strip() in tree.nodes_by_name
-        return None if whole or len(parts) < 2 else [part for part in parts if part]
+        return None if whole or len(names) < 2 else names
     if not isinstance(label, list | tuple | np.ndarray):
         return None
     parts = list(label)
@@ -117,12 +117,12 @@ def resolved(
     tree: Taxonomy,
     given: Parted,
     place_of: Callable[[int], str],
-    problems: Problems,
+    problems: Problems | None = None,
     separator: str = SLASH,
 ) -> Supervision:
     """The nodes of labels; documents with several have a row for each, those that lead to others left out.
 
-    Labels may still have their levels joined by a separator.
+    Labels may still have their levels joined by a separator. Without `problems`, errors are raised.
 
     Examples
     --------
@@ -132,7 +132,10 @@ def resolved(
     ([4, 4, 6], ['a/b', 'c', 'c'])
     """
     labels = {number: path_of(label, separator) for number, label in given.labels.items()}
-    found = supervise(tree, labels, lambda number: place_of(given.row(number)), problems)
+    own = Problems() if problems is None else problems
+    found = supervise(tree, labels, lambda number: place_of(given.row(number)), own)
+    if problems is None:
+        own.raise_errors()
     if given.rows is None:
         return found
     rows = np.asarray(given.rows, dtype=np.int64)[found.rows]

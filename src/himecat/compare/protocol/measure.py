@@ -190,7 +190,9 @@ def measure(
         raise DataError(
             f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
-    shown.say(f"Draw {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
+    shown.say(
+        f"Draw {number}: {len(np.unique(read.labelled.rows)):,} labelled documents, {len(test):,} to score"
+    )
     # From here on the system sees the labels of the drawn documents and no others.
     task = Task(
         read.corpus,
@@ -204,8 +206,7 @@ def measure(
     )
     found = system.fit_predict(task)
     nodes = _checked(system, found, taxonomy, len(read.corpus))
-    truth = None if read.sets is None else of_rows(read.sets, test)
-    sets = None if truth is None else scores_of_sets(taxonomy, truth, found)
+    sets = None if read.sets is None else scores_of_sets(taxonomy, of_rows(read.sets, test), found)
     scores = sets or score(taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
     run = Run(
@@ -222,8 +223,8 @@ def measure(
         peak_rss_mb=round(costs.peak_rss_mb, 1),
         sets=None if sets is None else sets.as_dict(),
     )
-    if truth is not None:
-        return replace(run, calibration=calibration_of_sets(truth, found))
+    if read.sets is not None:
+        return replace(run, calibration=calibration_of_sets(of_rows(read.sets, test), found))
     if isinstance(found, Assignments):
         tested = Assignments(taxonomy, found.nodes[test], found.confidence[test])
         run = replace(run, calibration=finite(level_calibration(taxonomy, read.truth[test], tested)))
@@ -347,9 +348,7 @@ def _limited(
     part = np.random.default_rng(number).permutation(others)[:size]
     rows = np.union1d(labelled.rows, part)
     labelled = replace(labelled, rows=np.searchsorted(rows, labelled.rows))
-    if sets is not None:
-        kept = of_rows(sets, rows)
-        sets = replace(kept, rows=np.searchsorted(rows, kept.rows))
+    sets = None if sets is None else of_rows(sets, rows, renumber=True)
     return truth[rows], labelled, sets, rows
 
 

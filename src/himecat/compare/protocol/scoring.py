@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -196,7 +197,9 @@ def _score_by_file(
 def _spanned(predictions: str | os.PathLike[str], labels: Mapping[int, object]) -> Taxonomy:
     """The tree of the predicted paths, and of the true labels that are not in it."""
     records = (record.fields for record in iter_records(predictions, Problems()) if record.fields is not None)
-    found = (path for one in records for path in one.get("paths") or [one.get("path")])
+    found = chain.from_iterable(
+        paths if isinstance(paths := one.get("paths"), list) else [one.get("path")] for one in records
+    )
     paths = [*dict.fromkeys(tuple(map(str, path)) for path in found if isinstance(path, list) and path)]
     if not paths:
         raise DataError(f"{shown(predictions)} has no prediction with a path.")
