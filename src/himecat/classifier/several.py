@@ -7,7 +7,7 @@ categories, makes a probability of them. It is learned from labelled documents t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,17 +17,17 @@ from scipy.sparse import csr_matrix
 
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.linear import cross_fit
-from himecat.classifier.name_seeds import name_phrases
+from himecat.classifier.opinions import N_OPINIONS, Opinions, name_opinions, weigh
 from himecat.classifier.quality import Quality
 from himecat.classifier.set_assignments import SetAssignments, assign_sets
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
-from himecat.runtime.solvers import minimize_lbfgs, sigmoid
+from himecat.runtime.solvers import sigmoid
 from himecat.runtime.threads import one_blas_thread, run_parallel
-from himecat.views.base import BUILT_IN, State, View, phrase_counts
+from himecat.views.base import BUILT_IN, State, View
 from himecat.views.combined import DocumentVectors, Views
-from himecat.views.matrices import FloatArray, check_shapes, inverse_frequency, unit
+from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.space import JointSpace, contrast
 
 NodeArray = npt.NDArray[np.int64]
@@ -35,74 +35,13 @@ NodeArray = npt.NDArray[np.int64]
 _BATCH = 2048
 _FOLDS = 10
 _PENALTY = 2.0
-# Strength of the Gaussian prior on the standardised coefficients, in pairs of document and category.
-_PRIOR = 1.0
 # Pairs that the regression is learned from, and documents that the threshold is learned from, at most.
 _PAIRS = 2_000_000
 _DOCUMENTS = 20_000
-# Where half of a name's words, weighted by their rarity, stand in a document, more of them add less.
-_ENOUGH = 0.34
-_N_OPINIONS = 12
 _ARRAYS = (
     "directions", "text_weights", "smoothed_weights", "feature_weights", "names", "words/ids", "words/starts",
     "words/shares", "counts", "coefficients", "categories",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Opinions:
-    """What is said for each category of each document before it is weighed.
-
-    Attributes
-    ----------
-    text_weights, smoothed_weights, feature_weights : array of shape (columns, categories)
-        Ridge classifiers over the three kinds of rows.
-    names : array of shape (categories, dimension)
-        Unit directions of the names.
-    words : sparse matrix of shape (categories, words)
-        The share of each word in a name.
-    counts : array
-        How many labelled documents each category has.
-    """
-
-    text_weights: FloatArray
-    smoothed_weights: FloatArray
-    feature_weights: FloatArray
-    names: FloatArray
-    words: Any
-    counts: FloatArray
-
-    def of(
-        self,
-        vectors: DocumentVectors,
-        corpus: Corpus,
-        linear: Sequence[FloatArray] | None = None,
-        counts: FloatArray | None = None,
-    ) -> list[FloatArray]:
-        """One array (documents x categories) for each opinion.
-
-        Parameters
-        ----------
-        linear, counts
-            The scores of the ridge classifiers and the counts, where they are known without these documents.
-        """
-        if linear is None:
-            linear = [
-                vectors.text @ self.text_weights,
-                vectors.smoothed @ self.smoothed_weights,
-                np.asarray(vectors.features @ self.feature_weights),
-            ]
-        near = vectors.smoothed @ self.names.T
-        present = corpus.tokens.counts(self.words.shape[1]).tocsr()
-        present.data = np.ones(len(present.data), dtype=np.float32)
-        named = np.asarray((present @ self.words.T).todense(), dtype=np.float32)
-        often = np.log((self.counts[None] if counts is None else counts) + 0.5)
-        found = []
-        for scores in linear:
-            found += [scores, np.sqrt(np.maximum(scores, 0.0))]
-        found += [near, np.maximum(near, 0.0) ** 2, near - near.max(axis=1, keepdims=True, initial=-1.0)]
-        found += [named, np.minimum(named, _ENOUGH), np.broadcast_to(often, near.shape)]
-        return [np.asarray(one, dtype=np.float32) for one in found]
 
 
 @dataclass(frozen=True)
@@ -160,7 +99,7 @@ class SeveralClassifier:
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every category, one row per document; rows do not sum to 1."""
-        size = rows_at_once(_N_OPINIONS * len(self.categories), _BATCH)
+        size = rows_at_once(N_OPINIONS * len(self.categories), _BATCH)
         starts = range(0, len(corpus), size)
 
         def batch_job(start: int) -> Callable[[], FloatArray]:
@@ -259,7 +198,7 @@ class SeveralClassifier:
             "words/starts": (n + 1,),
             "words/shares": parts["words/ids"].shape,
             "counts": (n,),
-            "coefficients": (_N_OPINIONS + 1,),
+            "coefficients": (N_OPINIONS + 1,),
         }
         check_shapes({name: (parts[name], shape) for name, shape in expected.items()})
         if n == 0 or categories.min() < 1 or categories.max() >= len(tree):
@@ -339,7 +278,7 @@ def fit_several(
         else [node for node in categories.tolist() if node in keywords]
     )
     on_text, on_smoothed, on_features = linear
-    names, words = _names(taxonomy, views, corpus, categories, named, keywords)
+    names, words = name_opinions(taxonomy, views, corpus, categories, named, keywords)
     opinions = Opinions(
         on_text.weights,
         on_smoothed.weights,
@@ -360,7 +299,7 @@ def fit_several(
     )
     # Labelled category by category, a document is as much more likely to be shown as it has categories.
     weights = 1.0 / targets[chosen].sum(axis=1)
-    coefficients = _regression(held_out, targets[chosen], weights / weights.mean())
+    coefficients = weigh(held_out, targets[chosen], weights / weights.mean())
     found = SeveralClassifier(
         taxonomy,
         views,
@@ -373,61 +312,6 @@ def fit_several(
     return SeveralClassifier(
         **{**vars(found), "threshold": _threshold(found, vectors, corpus, labelled, rng)}
     )
-
-
-def _names(
-    taxonomy: Taxonomy,
-    views: Views,
-    corpus: Corpus,
-    categories: NodeArray,
-    named: Sequence[int],
-    keywords: Mapping[int, Sequence[str]],
-) -> tuple[FloatArray, Any]:
-    """Directions of the names, and the share of each word in them; nothing for categories that are not named."""
-    phrases = name_phrases(taxonomy, named, corpus.words, keywords)
-    place = np.searchsorted(categories, np.array(named, dtype=np.int64))
-    directions = np.zeros((len(categories), views.dimension), dtype=np.float32)
-    words = csr_matrix((len(categories), len(corpus.words)), dtype=np.float32)
-    if named:
-        directions[place] = unit(views.see_phrases(phrases))
-        own = phrase_counts(phrases, len(corpus.words)).astype(np.float32)
-        counts = np.bincount(
-            corpus.tokens.counts(len(corpus.words)).tocsr().indices, minlength=len(corpus.words)
-        )
-        own.data *= inverse_frequency(counts.astype(np.float64), len(corpus))[own.indices]
-        totals = np.maximum(np.asarray(own.sum(axis=1)).ravel(), 1e-6)
-        own.data /= np.repeat(totals, np.diff(own.indptr)).astype(np.float32)
-        spread = csr_matrix(
-            (np.ones(len(named), np.float32), (place, np.arange(len(named)))),
-            shape=(len(categories), len(named)),
-        )
-        words = (spread @ own).tocsr().astype(np.float32)
-        words.sort_indices()
-    return directions, words
-
-
-def _regression(
-    opinions: Sequence[FloatArray], targets: FloatArray, weights: FloatArray
-) -> npt.NDArray[np.float64]:
-    """Logistic regression over pairs of document and category: a coefficient for each opinion, the intercept last."""
-    rows = np.stack([one.ravel() for one in opinions], axis=1).astype(np.float64)
-    mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-    scale = np.where(deviation > 1e-9, 1 / np.maximum(deviation, 1e-9), 0.0)
-    rows -= mean
-    rows *= scale
-    truth = targets.ravel().astype(np.float64)
-    counted = np.repeat(weights.astype(np.float64), targets.shape[1])
-
-    def loss(point: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        logits = rows @ point[:-1] + point[-1]
-        total = (counted * (np.logaddexp(0.0, logits) - truth * logits)).sum()
-        off = counted * (sigmoid(logits) - truth)
-        gradient = np.append(rows.T @ off + _PRIOR * point[:-1], off.sum())
-        return float(total + _PRIOR * (point[:-1] ** 2).sum() / 2), gradient
-
-    found = minimize_lbfgs(loss, np.zeros(rows.shape[1] + 1), tolerance=0.1)
-    raw = found[:-1] * scale
-    return np.append(raw, found[-1] - float(raw @ mean))
 
 
 def _leaf_directions(
@@ -449,7 +333,7 @@ def _threshold(
     rows = np.setdiff1d(np.arange(len(corpus)), labelled)
     rows = rows if len(rows) else labelled
     rows = np.sort(rng.permutation(rows)[:_DOCUMENTS])
-    size = rows_at_once(_N_OPINIONS * len(found.categories), _BATCH)
+    size = rows_at_once(N_OPINIONS * len(found.categories), _BATCH)
     parts = [
         found.probabilities(vectors.take(some), corpus.take(some))
         for some in (rows[first : first + size] for first in range(0, len(rows), size))
