@@ -1,6 +1,6 @@
 """Scores of sets of paths, where documents belong to several categories.
 
-Of each set only the most specific categories count, on both sides; the root counts for nobody.
+Sets are compared as they are: a category above another of the same set counts by itself. The root counts for nobody.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy.typing as npt
 from himecat.errors import DataError
 from himecat.evaluation.metrics import F1
 from himecat.input.corpus import Supervision
-from himecat.input.several import most_specific
 from himecat.input.taxonomy.tree import Taxonomy
 
 IntArray = npt.NDArray[np.int64]
@@ -92,10 +91,9 @@ def score_sets(taxonomy: Taxonomy, truth: Supervision, given: Supervision) -> Se
     rows = np.unique(truth.rows)
     if not len(rows):
         raise DataError("No document has a label to score its prediction by.")
-    one, other = most_specific(taxonomy, truth), most_specific(taxonomy, given)
-    known = np.isin(other.rows, rows)
-    own = np.unique(np.stack([np.searchsorted(rows, one.rows), one.nodes]), axis=1)
-    found = np.stack([np.searchsorted(rows, other.rows[known]), other.nodes[known]])
+    known = np.isin(given.rows, rows)
+    own = np.unique(np.stack([np.searchsorted(rows, truth.rows), truth.nodes]), axis=1)
+    found = np.unique(np.stack([np.searchsorted(rows, given.rows[known]), given.nodes[known]]), axis=1)
     exact = _counts(taxonomy, own, found, len(rows))
     above = _counts(taxonomy, _with_ancestors(taxonomy, own), _with_ancestors(taxonomy, found), len(rows))
     used = np.flatnonzero(exact.support + exact.given)
