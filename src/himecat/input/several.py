@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from himecat.input.problems import Problems, clipped, quoted
 from himecat.input.separators import FLAT, SEPARATORS, SLASH, path_of, split
 from himecat.input.taxonomy.tree import Taxonomy
 
-JOINT = ";"
+PATHS = "; "
 """What separates paths in one string, where a document is known to have several."""
 
 
@@ -73,7 +74,7 @@ def parted(
     """
     if several is False:
         return Parted(labels)
-    apart = {row: _several(label, separator, tree, several is True) for row, label in labels.items()}
+    apart = {row: several_paths(label, separator, tree, several is True) for row, label in labels.items()}
     if all(parts is None for parts in apart.values()):
         return Parted(labels)
     flat: list[tuple[int, object]] = []
@@ -82,12 +83,20 @@ def parted(
     return Parted(dict(enumerate(label for _, label in flat)), [row for row, _ in flat])
 
 
-def _several(
-    label: object, separator: str | None, tree: Taxonomy | None, joined: bool
+def several_paths(
+    label: object, separator: str | None, tree: Taxonomy | None = None, joined: bool = False
 ) -> list[object] | None:
-    """The labels of a document that has several; None where there is one."""
+    """The labels of a document that has several; None where there is one.
+
+    Examples
+    --------
+    >>> several_paths([["a", "b"], ["c"]], None), several_paths(["a", "b"], None)
+    ([['a', 'b'], ['c']], None)
+    """
     if isinstance(label, str):
-        names: list[object] = [part.strip() for part in label.split(JOINT) if part.strip()] if joined else []
+        names: list[object] = (
+            [part.strip() for part in label.split(PATHS.strip()) if part.strip()] if joined else []
+        )
         whole = tree is not None and label.strip() in tree.nodes_by_name
         return None if whole or len(names) < 2 else names
     if not isinstance(label, list | tuple | np.ndarray):
@@ -111,6 +120,25 @@ def _several(
             "of such lists."
         )
     return None
+
+
+def turned(labels: Iterable[object]) -> str:
+    """What is said of lists of names of which one stands above another here and below it there; empty for none.
+
+    Examples
+    --------
+    >>> turned([["a", "b"], ["b", "a"]])
+    "labels: 'a' stands above 'b' in one list and below it in another: a list of names is one path, ..."
+    """
+    lists = (label for label in labels if isinstance(label, list | tuple))
+    pairs = {(str(one), str(other)) for label in lists for one, other in pairwise(label)}
+    for one, other in sorted(pairs):
+        if one < other and (other, one) in pairs:
+            return (
+                f"labels: {quoted(one)} stands above {quoted(other)} in one list and below it in another: a list of "
+                "names is one path, and several paths are a list of lists."
+            )
+    return ""
 
 
 def resolved(

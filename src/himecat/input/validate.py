@@ -21,7 +21,7 @@ from himecat.input.labels import labels_by_row, leaves_without_labels, readable_
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.separators import SLASH, checked, split_labels
-from himecat.input.several import Parted, check_several, parted, resolved
+from himecat.input.several import Parted, check_several, parted, resolved, turned
 from himecat.input.spellings import alike
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
@@ -290,6 +290,8 @@ def _read_labels(
                 problems.error("", str(error))
             return
         labels = readable
+        if warned := turned(labels.values()):
+            problems.warning("", warned)
         if pairs := alike(map(tree.path, tree.leaves)):
             shown = ", ".join(f"{quoted(one)} and {quoted(other)}" for one, other in pairs)
             problems.warning("", f"labels that are nearly the same: {shown}; are they one category each?")

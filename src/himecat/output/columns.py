@@ -8,13 +8,11 @@ from typing import NamedTuple
 from himecat.classifier.assignments import Assignments
 from himecat.classifier.set_assignments import SetAssignments
 from himecat.errors import DataError
+from himecat.input.several import PATHS
 from himecat.input.taxonomy.tree import Taxonomy
 
 PREFIX = "himecat_"
 """Stands before the name of a column that the user has already."""
-
-# Between the paths of a document in one cell.
-_JOINT = "; "
 
 Cell = str | float | bool | None
 
@@ -127,7 +125,7 @@ class PlacedColumns:
                 raise not_a_number(ids[row])
             found.append(surely)
             if self._sets and isinstance(placed, SetAssignments):
-                found.append(_JOINT.join(filter(None, map(self._text, placed.nodes_of(row)))) or None)
+                found.append(PATHS.join(filter(None, map(self._text, placed.nodes_of(row)))) or None)
             for number in range(1, self._top + 1):
                 leaf = best[row][number] if number < len(best[row]) else 0
                 found += [self._text(leaf), sure[row][number] if leaf else None]
