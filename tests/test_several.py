@@ -207,6 +207,11 @@ class TestAssignSets:
         assert found.best is not None
         assert found.best[0, 1] == 4
 
+    def test_what_leads_to_a_path_is_no_alternative_to_it(self) -> None:
+        found = self.assigned(0.4, 0.1, 0.9, 0.2, best=4)
+        assert found.best is not None
+        assert found.best[0].tolist() == [3, 4, 2, 0]
+
     def test_unusable_documents_are_nowhere(self) -> None:
         found = assign_sets(self.TREE, self.NODES, np.full((3, 4), 0.6, dtype=np.float32), 0.5)
         left = found.without(np.array([False, True, False]))
@@ -280,11 +285,16 @@ class TestCommands:
         self, himecat: Himecat, model: Path, file: Path, tmp_path: Path
     ) -> None:
         output = tmp_path / "found.csv"
-        assert himecat("predict", model, file, "-o", output).code == 0
+        page = tmp_path / "page.html"
+        done = himecat("predict", model, file, "-o", output, "--report", page)
+        assert done.code == 0, done.err
+        assert page.exists()
+        assert "the report shows the surest path of each document" in done.err
         with output.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(csv.DictReader(stream))
         assert all(row["paths"].split("; ")[0] == row["path"] for row in rows)
         assert any("; " in row["paths"] for row in rows)
+        assert rows[0]["labels"] == "; ".join("/".join(path) for path in pile()[0][0]["labels"])
         # What was written is read again as labels.
         again = himecat(
             "fit", output, "--labels", "paths", "--several", "--set", "min_count=1", "-o", tmp_path / "again"
@@ -317,7 +327,9 @@ class TestCommands:
     def test_check_accepts_and_says(self, himecat: Himecat, file: Path) -> None:
         done = himecat("check", file, "--set", "min_count=1")
         assert done.code == 0, done.err
-        assert "set of paths" in " ".join((done.out + done.err).split())
+        said = " ".join((done.out + done.err).split())
+        assert "set of paths" in said
+        assert "counts for the leaves below" not in said
 
 
 @pytest.mark.real

@@ -248,8 +248,10 @@ def _with_best(
     column = np.full(len(placed.taxonomy), -1)
     column[categories] = np.arange(len(categories))
     chosen = placed.as_pairs()
-    known = column[chosen.nodes] >= 0
-    left[chosen.rows[known], column[chosen.nodes[known]]] = -1.0
+    # What leads to a chosen category is no alternative to it.
+    above = column[placed.taxonomy.lineage_rows(chosen.nodes)]
+    known = above >= 0
+    left[np.repeat(chosen.rows, above.shape[1]).reshape(above.shape)[known], above[known]] = -1.0
     count = min(best, len(categories))
     nodes = np.zeros((len(left), count), dtype=np.int64)
     sure = np.zeros((len(left), count), dtype=np.float32)

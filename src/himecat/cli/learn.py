@@ -97,8 +97,9 @@ def fit(
         progress.say(line)
     if report is not None:
         write_page(report, model, documents, place_all(model, documents), fitted=True, progress=progress)
+    kind = "categories" if model.gives_sets else "leaves"
     progress.say(
-        f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
+        f"Learned {len(model.paths_)} {kind} from {counted(len(model.space_.documents))}; "
         f"the model is in {output}. Next:\n"
         f"  himecat predict {quote(str(output))} {quote(str(documents))} -o predictions.jsonl"
     )

@@ -205,7 +205,7 @@ def _open_table(
         sets=fitted.gives_sets,
         separator=fitted.joint,
         top=top,
-        guess=fitted.min_confidence > 0,
+        guess=fitted.min_confidence > 0 and not fitted.gives_sets,
         labelled=not ignore_labels and {*header.names}.issuperset(fitted.fields().label_fields),
     )
     cells = Cells(fitted.joint, fitted.fields().label_fields)

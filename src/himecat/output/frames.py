@@ -101,7 +101,7 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
         sets=model.gives_sets,
         separator=model.joint,
         top=top,
-        guess=model.min_confidence > 0,
+        guess=model.min_confidence > 0 and not model.gives_sets,
         labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
     )
     rows = [
