@@ -344,6 +344,7 @@ class TestOptions:
             "encoder": None,
             "tokenizer": "unicode",
             "allow_empty_leaves": True,
+            "several": None,
             "min_confidence": 0.2,
             "random_state": 7,
             "threads": 2,

@@ -12,6 +12,8 @@ import numpy.typing as npt
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
+from himecat.classifier.set_assignments import SetAssignments
+from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin, iter_encoded
@@ -20,10 +22,11 @@ from himecat.input.corpus import Corpus, Supervision
 from himecat.input.fields import Fields
 from himecat.input.folders import documents_of
 from himecat.input.kinds import Kind, Named, named
-from himecat.input.labels import labels_by_row, supervise
+from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
 from himecat.input.reading import Reading
 from himecat.input.separators import FLAT, SLASH, checked, joint_of, path_of
+from himecat.input.several import parted, resolved
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Method, check_value
 from himecat.runtime.threads import prefetch, usable_threads
@@ -52,6 +55,7 @@ class Predictor(Estimator):
     label_field_: str | tuple[str, ...]
     separator_: str
     min_confidence: float
+    several: bool | None
     skip_bad: bool
     online: bool
     random_state: int
@@ -142,14 +146,18 @@ class Predictor(Estimator):
         )
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
-        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
+        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1.
+
+        Of a model with several places per document: of every category, each by itself.
+        """
         corpus = self.encode(X)
         return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
 
-        With `skip_bad`, the path of a document that cannot be used is empty.
+        With `skip_bad`, the path of a document that cannot be used is empty. With several places per document it is a
+        :class:`SetAssignments`.
         """
         return self._assign(*self._encoded(X), usable_threads(self.threads))
 
@@ -163,12 +171,15 @@ class Predictor(Estimator):
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
         found = self.classifier_.leaf_probabilities(corpus, threads)
+        if isinstance(self.classifier_, SeveralClassifier):
+            return self.classifier_.assign(found, bound, best, known).without(~usable)
         return assign(self.taxonomy_, found, bound, best=best, known=known).without(~usable)
 
     def predict(self, X: Any, as_tuples: bool = False) -> npt.NDArray[np.object_] | list[tuple[str, ...]]:
         """The path of every document as one string, `a/b/c`: an array as scikit-learn's metrics take it.
 
-        Labels in the documents are never looked at. Where names hold a `/` and two paths would read the same, it is
+        With several places per document it is a tuple of such strings, the surest first. Labels in the documents are
+        never looked at. Where names hold a `/` and two paths would read the same, it is
         `\\/` inside their names.
 
         Parameters
@@ -176,9 +187,13 @@ class Predictor(Estimator):
         X : path, DataFrame, list of dicts, list of str, or Corpus
             The documents.
         as_tuples : bool
-            Give a list of tuples of names instead.
+            Give a list of tuples of names instead; with several places per document, tuples of such tuples.
         """
         placed = self.assign(X)
+        if isinstance(placed, SetAssignments) and not as_tuples:
+            found = np.empty(len(placed), dtype=object)
+            found[:] = [tuple(self._spelled(placed.nodes_of(row))) for row in range(len(placed))]
+            return found
         return list(placed) if as_tuples else self._spelled(placed.nodes.tolist())
 
     def set_separator(self, separator: str) -> None:
@@ -195,6 +210,11 @@ class Predictor(Estimator):
         self._check_fitted()
         found = checked(separator)
         self.separator_ = SLASH if found in (None, FLAT) else found
+
+    @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+        return isinstance(self.classifier_, SeveralClassifier)
 
     @property
     def joint(self) -> str:
@@ -306,12 +326,10 @@ class Predictor(Estimator):
 
     def _known(self, origins: Sequence[Origin], strange: Problems) -> Supervision:
         """The documents whose own label says where they belong."""
-        labels = {
-            row: path_of(origin.labels, self.separator_)
-            for row, origin in enumerate(origins)
-            if origin.labels is not None
-        }
-        return supervise(self.taxonomy_, labels, lambda row: origins[row].place, strange)
+        labels = {row: one.labels for row, one in enumerate(origins) if one.labels is not None}
+        tree, joint = self.taxonomy_, self.separator_
+        given = parted(labels, joint, tree, self.several if self.gives_sets else False)
+        return resolved(tree, given, lambda row: origins[row].place, strange, joint)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
@@ -319,16 +337,21 @@ class Predictor(Estimator):
         return self.classifier_.directions(corpus)
 
     def score(self, X: Any, y: Any) -> float:
-        """Leaf micro F1 of the predictions for the documents that have a label."""
+        """Leaf micro F1 of the predictions for the documents that have a label; with several places, of the sets."""
         from himecat.evaluation.metrics import score
+        from himecat.evaluation.set_metrics import score_sets
 
         taxonomy = self._fitted_taxonomy()
-        nodes = self.assign(X).nodes
-        labels = labels_by_row(y, len(nodes))
+        placed = self.assign(X)
+        labels = labels_by_row(y, len(placed))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
+        if isinstance(placed, SetAssignments):
+            given = parted(labels, self.separator_, taxonomy, self.several)
+            sets = resolved(taxonomy, given, "document {}".format, separator=self.separator_)
+            return float(score_sets(taxonomy, sets, placed.as_pairs()).categories.micro)
         truth = np.array([self.node_of(label) for label in labels.values()], dtype=np.int64)
-        return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
+        return float(score(taxonomy, truth, placed.nodes[list(labels)]).leaf.micro)
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10

@@ -17,6 +17,7 @@ from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
+from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
@@ -218,6 +219,14 @@ def fit_default(
         weights = learned["metadata"].weights
         shown = ", ".join(f"{kind} {weight:.2f}" for kind, weight in weights.items())
         stage.advance(1, note=f"metadata weights: {shown}" if shown else None)
+    classifier: DefaultClassifier | SeveralClassifier
+    if material.several:
+        with progress.stage("Placing the documents", total=1):
+            classifier = fit_several(
+                taxonomy, learned, vectors, corpus, supervision, method, seed=own_seed, threads=threads
+            )
+        directions = classifier.directions_of_leaves
+        return Fitted(space or _spectral_space(material, learned, directions, vectors), classifier)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
@@ -234,7 +243,7 @@ def fit_default(
             advance=stage.advance,
         )
     if space is None:
-        space = _spectral_space(material, classifier, vectors)
+        space = _spectral_space(material, learned, classifier.scorer.directions, vectors)
     release_memory()
     return Fitted(space, classifier)
 
@@ -353,12 +362,12 @@ def fit_classifier(
 
 
 def _spectral_space(
-    material: Material, classifier: DefaultClassifier, vectors: DocumentVectors
+    material: Material, views: Views, directions: FloatArray, vectors: DocumentVectors
 ) -> JointSpace:
     """The directions of labels, words, metadata values and documents as one space."""
-    taxonomy, corpus, views = material.taxonomy, material.corpus, classifier.views
+    taxonomy, corpus = material.taxonomy, material.corpus
     part = views.part("words")
-    leaves = unit(classifier.scorer.directions[:, part])
+    leaves = unit(directions[:, part])
     values = {}
     for kind in views["metadata"].types:
         column = corpus.metadata[kind]

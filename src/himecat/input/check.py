@@ -204,7 +204,7 @@ def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckRep
     single = [leaf for leaf in tree.leaves if counts[leaf] == 1]
     if single:
         problems.warning(place, f"leaves with only one labelled document: {_named(tree, single)}.")
-    inner = [node for node in tree.inner if counts[node]]
+    inner = [] if found.several else [node for node in tree.inner if counts[node]]
     at_inner = sum(counts[node] for node in inner)
     if inner:
         stopping = f"{_documents(at_inner)} labelled with an inner category"
@@ -218,7 +218,7 @@ def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckRep
         )
     return replace(
         report,
-        labelled=len(labelled),
+        labelled=len(np.unique(labelled.rows)),
         labelled_at_inner=at_inner,
         labels_per_leaf=tuple((tree.title(leaf), counts[leaf]) for leaf in tree.leaves),
         keywords_per_label=known,

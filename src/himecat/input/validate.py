@@ -17,10 +17,11 @@ from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
 from himecat.input.folders import Draw, opened
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
+from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.separators import SLASH, checked, split_labels
+from himecat.input.several import Parted, check_several, parted, resolved, turned
 from himecat.input.spellings import alike
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
@@ -49,6 +50,7 @@ class Material:
     keywords: Mapping[int, tuple[str, ...]] | None = None
     separator: str = SLASH
     fields: Fields = field(default_factory=Fields)
+    several: bool = False
 
     @property
     def mean_length(self) -> int:
@@ -74,6 +76,7 @@ class Validated:
     separator: str = SLASH
     fields: Fields = field(default_factory=Fields)
     names: Sequence[str] = ()
+    several: bool = False
 
 
 def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Material:
@@ -109,6 +112,7 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
         found.keywords,
         found.separator,
         found.fields,
+        found.several,
     )
 
 
@@ -131,6 +135,7 @@ def validate(
     whole_texts: bool = False,
     draw: Draw | None = None,
     separator: str | None = None,
+    several: bool | None = None,
 ) -> Validated:
     """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
 
@@ -158,6 +163,8 @@ def validate(
         Chooses the labelled documents, where not all that have labels are to be shown to a model.
     separator : str, optional
         What separates levels in a label; "none" for names without levels. By default it is found.
+    several : bool, optional
+        Whether a document may belong to several categories. By default it is found from the labels.
 
     Raises
     ------
@@ -205,8 +212,11 @@ def validate(
                 problems.error("", str(error).split("\n", 1)[0])
             return found
     if taxonomy is None or found.taxonomy is not None:
-        _read_labels(found, y, keywords, draw, separator)
+        _read_labels(found, y, keywords, draw, separator, several)
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus
+    if labelled is not None:
+        found.several = check_several(labelled, several, found.loaded.place, problems)
+        problems.raise_errors()
     if tree is not None and labelled is not None:
         if keywords is not None:
             found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer, found.separator)
@@ -222,7 +232,9 @@ def validate(
     return found
 
 
-def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None) -> None:
+def _read_labels(
+    found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None, several: bool | None
+) -> None:
     """Set the tree, where none was given, and the labelled documents."""
     problems, loaded, tree = found.problems, found.loaded, found.taxonomy
     assert loaded is not None
@@ -243,8 +255,10 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         problems.error("", _no_labels(found))
         problems.raise_errors()
         return
-    taken = None
+    taken, given = None, Parted(labels)
     with problems.recorded():
+        given = parted(labels, separator, tree, several or None)
+        labels = dict(given.labels)
         names = None if tree is None else tree.nodes_by_name
         apart, taken = split_labels(labels, separator, names)
         found.separator = taken.text
@@ -254,9 +268,14 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         return  # in doubt, and asked for
     if found.separator != SLASH:
         labels = dict(apart)
-        found.loaded = loaded = replace(loaded, labels=labels) if y is None else loaded
+        if y is None and given.rows is None:
+            found.loaded = loaded = replace(loaded, labels=labels)
+
+    def place_of(number: int) -> str:
+        return loaded.place(given.row(number))
+
     if tree is None:
-        readable = readable_labels(labels, loaded.place, problems)
+        readable = readable_labels(labels, place_of, problems)
         problems.raise_errors()
         try:
             named = [] if keywords is None else keyword_labels(keywords, found.separator)
@@ -271,12 +290,16 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
                 problems.error("", str(error))
             return
         labels = readable
+        if warned := turned(labels.values()):
+            problems.warning("", warned)
         if pairs := alike(map(tree.path, tree.leaves)):
             shown = ", ".join(f"{quoted(one)} and {quoted(other)}" for one, other in pairs)
             problems.warning("", f"labels that are nearly the same: {shown}; are they one category each?")
     with problems.recorded():
         found.supervision = (
-            supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
+            resolved(tree, replace(given, labels=labels), loaded.place, problems)
+            if draw is None
+            else draw(tree, loaded, problems)
         )
     problems.raise_errors()
 

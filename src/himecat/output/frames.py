@@ -34,6 +34,10 @@ class Model(Protocol):
     skip_bad: bool
 
     @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path."""
 
@@ -94,9 +98,10 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
     columns = PlacedColumns(
         model.taxonomy_,
         names,
+        sets=model.gives_sets,
         separator=model.joint,
         top=top,
-        guess=model.min_confidence > 0,
+        guess=model.min_confidence > 0 and not model.gives_sets,
         labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
     )
     rows = [

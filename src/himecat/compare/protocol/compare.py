@@ -322,12 +322,14 @@ def dataset_statistics(conditions: Conditions) -> DatasetStatistics:
     from himecat.input.builder import load_corpus
     from himecat.input.dataset import true_nodes
     from himecat.input.documents import Fields
+    from himecat.input.set_draws import true_sets
 
     dataset = conditions.source.open()
     fields = dataset.fields or conditions.fields or Fields(metadata=dataset.metadata)
     loaded = load_corpus(dataset.documents, fields)
     # Documents that cannot be scored are errors here, once for all systems.
-    true_nodes(dataset, loaded)
+    if true_sets(dataset, loaded) is None:
+        true_nodes(dataset, loaded)
     return DatasetStatistics.of(dataset, loaded)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
 from himecat.compare.protocol.run import Run, finite
+from himecat.compare.protocol.sets import calibration_of_sets, scores_of_sets
 from himecat.compare.protocol.worker import costs_since
 from himecat.compare.systems.system import NodeArray, System, Task
 from himecat.errors import DataError, UsageError, spelled
@@ -28,6 +29,7 @@ from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.labelled_file import open_file, read_truth
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems
+from himecat.input.set_draws import draw_sets, of_rows, true_sets
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
@@ -113,6 +115,7 @@ class Reading:
     truth: NodeArray
     labelled: Supervision
     texts: Sequence[str]
+    sets: Supervision | None = None
 
     @property
     def test(self) -> RowIds:
@@ -183,12 +186,14 @@ def measure(
     dataset = source.open()
     read = read_draw(source, dataset, system, number, per_leaf, encoder, threads, shown)
     test, taxonomy = read.test, dataset.taxonomy
+    if holdout and read.sets is not None:
+        raise UsageError("--holdout is not measured where documents have several paths: leave it out.")
     if not len(test):
         raise DataError(
             f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
-    name = "Fold" if source.folds else "Draw"
-    shown.say(f"{name} {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
+    name, n_labelled = "Fold" if source.folds else "Draw", len(np.unique(read.labelled.rows))
+    shown.say(f"{name} {number}: {n_labelled:,} labelled documents, {len(test):,} to score")
     # From here on the system sees the labels of the drawn documents and no others.
     task = Task(
         read.corpus,
@@ -202,7 +207,8 @@ def measure(
     )
     found = system.fit_predict(task)
     nodes = _checked(system, found, taxonomy, len(read.corpus))
-    scores = score(taxonomy, read.truth[test], nodes[test])
+    sets = None if read.sets is None else scores_of_sets(taxonomy, of_rows(read.sets, test), found)
+    scores = sets or score(taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
     run = Run(
         dataset=dataset.name,
@@ -216,7 +222,10 @@ def measure(
         seconds=round(costs.seconds, 3),
         cpu_seconds=round(costs.cpu_seconds, 3),
         peak_rss_mb=round(costs.peak_rss_mb, 1),
+        sets=None if sets is None else sets.as_dict(),
     )
+    if read.sets is not None:
+        return replace(run, calibration=calibration_of_sets(of_rows(read.sets, test), found))
     if isinstance(found, Assignments):
         tested = Assignments(taxonomy, found.nodes[test], found.confidence[test])
         run = replace(run, calibration=finite(level_calibration(taxonomy, read.truth[test], tested)))
@@ -267,7 +276,7 @@ def read_draw(
     fields = dataset.fields or source.fields or Fields(metadata=dataset.metadata)
     documents: Any = dataset.documents
     if source.limit is not None:
-        truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
+        truth, labelled, sets, rows = _limited(source.limit, dataset, fields, number, per_leaf)
         listed: set[str] = set()
         read = _documents(dataset.documents, fields, rows, listed)
         documents = [_record(document, fields, listed) for document in read]
@@ -288,19 +297,23 @@ def read_draw(
     for problem in () if number else loaded.problems.of("warning"):
         (progress or silent()).say(f"warning: {problem}")
     if source.limit is None:
-        truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
+        truth, labelled, sets = _shown_and_true(dataset, loaded, fields, number, per_leaf)
         read = _documents(dataset.documents, fields) if system.texts else []
     texts = [_full_text(one) for one in read] if system.texts else ()
-    return Reading(loaded.corpus, truth, labelled, texts)
+    return Reading(loaded.corpus, truth, labelled, texts, sets)
 
 
 def _shown_and_true(
     dataset: Dataset, loaded: LoadedCorpus, fields: Fields, number: int, per_leaf: int
-) -> tuple[NodeArray, Supervision]:
-    """The true nodes, and the labels that a system is shown."""
+) -> tuple[NodeArray, Supervision, Supervision | None]:
+    """The true nodes, the labels that a system is shown, and the true sets where documents have several paths."""
+    if (sets := true_sets(dataset, loaded)) is not None:
+        truth = np.full(len(loaded.corpus), -1, dtype=np.int64)
+        truth[sets.rows] = sets.nodes
+        return truth, draw_sets(dataset, sets, number, per_leaf), sets
     carried = true_nodes(dataset, loaded)
     if dataset.truth is None:
-        return carried, draw(dataset, carried, number, per_leaf)
+        return carried, draw(dataset, carried, number, per_leaf), None
     rows = np.flatnonzero(carried >= 0)
     row_of = {name: row for row, name in enumerate(loaded.corpus.ids)}
     given = read_truth(dataset.truth, fields)
@@ -317,17 +330,17 @@ def _shown_and_true(
     problems.raise_errors()
     truth = np.full(len(carried), -1, dtype=np.int64)
     truth[known.rows] = known.nodes
-    return truth, Supervision(rows, carried[rows])
+    return truth, Supervision(rows, carried[rows]), None
 
 
 def _limited(
     limit: int, dataset: Dataset, fields: Fields, number: int, per_leaf: int
-) -> tuple[NodeArray, Supervision, RowIds]:
+) -> tuple[NodeArray, Supervision, Supervision | None, RowIds]:
     """True nodes and labels of the documents within the limit, and their rows in the dataset."""
     loaded = load_corpus(dataset.documents, fields, max_tokens=1)
-    truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
+    truth, labelled, sets = _shown_and_true(dataset, loaded, fields, number, per_leaf)
     others = np.setdiff1d(np.arange(len(truth)), labelled.rows)
-    size = limit - len(labelled)
+    size = limit - (len(truth) - len(others))
     if size < 1:
         raise UsageError(
             f"{spelled(f'--limit {limit}', f'limit={limit}')} leaves no document to score: draw {number} labels "
@@ -336,7 +349,9 @@ def _limited(
     # The order does not depend on the limit: a larger one only adds documents.
     part = np.random.default_rng(number).permutation(others)[:size]
     rows = np.union1d(labelled.rows, part)
-    return truth[rows], replace(labelled, rows=np.searchsorted(rows, labelled.rows)), rows
+    labelled = replace(labelled, rows=np.searchsorted(rows, labelled.rows))
+    sets = None if sets is None else of_rows(sets, rows, renumber=True)
+    return truth[rows], labelled, sets, rows
 
 
 def _documents(
