@@ -11,7 +11,7 @@ import numpy as np
 
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.several import SeveralClassifier
-from himecat.errors import UsageError
+from himecat.errors import UsageError, spelled
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
@@ -214,7 +214,7 @@ class HiMeCat(Corrector):
         if material.several and isinstance(method, Paper):
             raise UsageError(
                 "The published method gives every document one path: take the default one for documents with several, "
-                "or refuse such labels (several=False, --no-several)."
+                f"or refuse such labels ({spelled('--no-several', 'several=False')})."
             )
         fitted = _fit_function(method)(
             material,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,134 +15,34 @@ from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
-from himecat.input.builder import Origin, iter_encoded
-from himecat.input.columns import ColumnReader
+from himecat.input.builder import Origin
 from himecat.input.corpus import Corpus, Supervision
-from himecat.input.fields import Fields
-from himecat.input.folders import documents_of
-from himecat.input.kinds import Kind, Named, named
 from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
-from himecat.input.reading import Reading
 from himecat.input.separators import FLAT, SLASH, checked, joint_of, path_of
 from himecat.input.several import parted, resolved
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import Method, check_value
+from himecat.methods import check_value
 from himecat.runtime.threads import prefetch, usable_threads
-from himecat.sklearn_compat import Estimator
-from himecat.views.base import View, readers_of
-from himecat.views.encoder import EncoderView
-from himecat.views.space import JointSpace
-from himecat.views.text_encoder import open_encoder
+from himecat.views.document_reader import DocumentReader, usable_rows
 
 
-class Predictor(Estimator):
+class Predictor(DocumentReader):
     """An estimator once it is fitted; :class:`himecat.HiMeCat` says what its parameters and attributes are."""
 
-    metadata: Sequence[str] | Mapping[str, str | None]
-    ignore_metadata: Collection[str]
-    encoder: str | os.PathLike[str] | None
-    views: Sequence[View]
-    text: str | Sequence[str]
-    label_field: str | Sequence[str]
-    id_field: str
-    sheet: str | None
-    delimiter: str | None
-    labels_from_folders: bool
-    metadata_: tuple[str, ...]
-    metadata_kinds_: dict[str, Kind]
-    label_field_: str | tuple[str, ...]
     separator_: str
     min_confidence: float
     several: bool | None
-    skip_bad: bool
-    online: bool
     random_state: int
-    threads: int | None
     taxonomy_: Taxonomy
-    space_: JointSpace
     classifier_: Classifier
     classes_: npt.NDArray[np.object_]
     paths_: list[tuple[str, ...]]
-    method_: Method
     history_: list[Round]
     problems_: Problems
     quality_: Quality | None
     keywords_: dict[str, list[str]] | None
     separator: str | None
-
-    def _views(self) -> list[View]:
-        """The encoder, if there is one, and the views that were given."""
-        if self.encoder is None:
-            return list(self.views)
-        return [
-            EncoderView(open_encoder(self.encoder, threads=self.threads, online=self.online)),
-            *self.views,
-        ]
-
-    def readers(self) -> list[ColumnReader]:
-        """What has to be computed from documents while they are read, such as the encoder's vectors."""
-        return readers_of(self._views())
-
-    def fields(self, *, fitted: bool = True) -> Fields:
-        """Which fields are read; those that a fit found for itself are read again."""
-        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
-        if isinstance(self.metadata, str):
-            raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
-        if isinstance(self.ignore_metadata, str):
-            raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
-        reading = Reading.given(self.sheet, self.delimiter, folders=self.labels_from_folders)
-        metadata = Named(self.metadata_, self.metadata_kinds_) if fitted else named(self.metadata)
-        labels = self.label_field_ if fitted else self.label_field
-        labels = labels if isinstance(labels, str) else tuple(labels)
-        return Fields(text, metadata.names, labels, self.id_field, reading=reading, kinds=metadata.kinds)
-
-    def encode(self, X: Any) -> Corpus:
-        """Documents as the word and metadata ids of this model; what the model does not know is left out."""
-        return self._encoded(X)[0]
-
-    def _encoded(self, X: Any) -> tuple[Corpus, npt.NDArray[np.bool_]]:
-        """Documents as `encode` gives them, and which of them can be used."""
-        self._check_fitted()
-        space = self.space_
-        if isinstance(X, Corpus):
-            return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
-        return self._encoded_with(X, ())
-
-    def _encoded_with(self, X: Any, readers: Sequence[ColumnReader]) -> tuple[Corpus, npt.NDArray[np.bool_]]:
-        problems = Problems()
-        origins, corpus = self._encode_new(X, problems, readers)
-        if not self.skip_bad or problems.has_fatal:
-            problems.raise_errors()
-        return corpus, _usable(origins)
-
-    def _encode_new(
-        self, X: Any, problems: Problems, readers: Sequence[ColumnReader]
-    ) -> tuple[list[Origin], Corpus]:
-        ((origins, corpus),) = self._read_new(X, problems, None, readers)
-        return origins, corpus
-
-    def _read_new(
-        self,
-        X: Any,
-        problems: Problems,
-        batch_size: int | None,
-        readers: Sequence[ColumnReader] = (),
-        keep_records: bool = False,
-    ) -> Iterator[tuple[list[Origin], Corpus]]:
-        """Documents in the ids of this model; further `readers` note what is asked of them."""
-        return iter_encoded(
-            documents_of(X),
-            self.fields(),
-            self.space_.vocabulary,
-            self.space_.values,
-            self.method_.max_tokens,
-            problems,
-            batch_size,
-            [*self.readers(), *readers],
-            threads=self.threads,
-            keep_records=keep_records,
-        )
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1.
@@ -312,7 +211,7 @@ class Predictor(Estimator):
             origins, corpus = batch
             known = self._known(origins, strange) if keep_labels else None
             # One thread reads.
-            return self._assign(corpus, _usable(origins), max(1, threads - 1), best, known)
+            return self._assign(corpus, usable_rows(origins), max(1, threads - 1), best, known)
 
         for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
             yield origins, corpus, placed
@@ -404,7 +303,3 @@ class Predictor(Estimator):
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()
         return self.taxonomy_
-
-
-def _usable(origins: Sequence[Origin]) -> npt.NDArray[np.bool_]:
-    return np.array([origin.usable for origin in origins], dtype=bool)

@@ -93,6 +93,11 @@ class SeveralClassifier:
         return found
 
     @property
+    def unused_metadata(self) -> tuple[str, ...]:
+        """Metadata types whose learned weight is 0."""
+        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
+
+    @property
     def quality(self) -> Quality | None:
         """Not known: the estimate is one of single paths."""
         return None

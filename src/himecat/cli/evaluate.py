@@ -163,7 +163,7 @@ def _line(row: dict[str, Any]) -> str:
     leaf, leaf_macro, overall, overall_macro, errors, seconds, cpu, memory = _cells(row)
     holdout = f"; {_holdout(row)}" if "held_out" in row else ""
     if "sets" in row:
-        return f"{name}: {_sets(row['sets'])}, ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB"
+        return f"{_sets(row['sets'])}, ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB"
     return (
         f"Leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
         f"ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB{holdout}"
@@ -179,7 +179,7 @@ def _sets(row: dict[str, Any]) -> str:
     """The scores of sets of paths."""
     sizes = row["paths_per_document"]
     return (
-        f"micro F1 of the categories {row['categories']['micro']:.4f}, with ancestors "
+        f"Micro F1 of the categories {row['categories']['micro']:.4f}, with ancestors "
         f"{row['with_ancestors']['micro']:.4f}, example F1 {row['example_f1']:.4f}, paths per document "
         f"{sizes['given']:.2f} (true {sizes['true']:.2f})"
     )
@@ -202,6 +202,6 @@ def _table(found: dict[str, Any]) -> None:
     shown = console()
     shown.print(table)
     if "sets" in found["mean"]:
-        shown.print(f"mean {_sets(found['mean']['sets'])}", soft_wrap=True)
+        shown.print(f"Mean: {_sets(found['mean']['sets'])}", soft_wrap=True)
     if "held_out" in found["mean"]:
         shown.print(f"mean {_holdout(found['mean'])}", soft_wrap=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
 from himecat.input.dataset import DRAW_FILE, Dataset, random_rows
@@ -93,7 +93,9 @@ def draw_sets(dataset: Dataset, truth: Supervision, number: int, per_leaf: int =
     [1, 2]
     """
     if dataset.truth is not None:
-        raise UsageError("--truth is not read where documents have several paths: use predict and score.")
+        raise UsageError(
+            f"{spelled('--truth', 'truth=')} is not read where documents have several paths: use predict and score."
+        )
     if dataset.folds:
         return of_rows(truth, _without_fold(dataset, truth, number))
     if number == 0 and dataset.first_draw is not None:

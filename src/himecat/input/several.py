@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from himecat.errors import DataError
+from himecat.errors import DataError, spelled
 from himecat.input.corpus import Supervision
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems, clipped, quoted
@@ -203,19 +203,21 @@ def check_several(
     more = rows[counts > 1]
     if several is True and not len(rows):
         problems.error(
-            "", "Several categories per document (several=True, --several) need labelled documents."
+            "",
+            f"Several categories per document ({spelled('--several', 'several=True')}) need labelled documents.",
         )
     elif several is False and len(more):
         count = "1 document has" if len(more) == 1 else f"{len(more):,} documents have"
         problems.error(
             "",
             f"{count} more than one category ({place_of(int(more[0]))} first), and one each was asked for: keep one "
-            "of them, or leave out several=False (--no-several).",
+            f"of them, or leave out {spelled('--no-several', 'several=False')}.",
         )
     elif several is None and len(more):
         problems.note(
             "",
             f"labels: {len(more):,} of {len(rows):,} labelled documents {'has' if len(more) == 1 else 'have'} more "
-            "than one category, so every document gets a set of paths (--no-several refuses such labels).",
+            "than one category, so every document gets a set of paths "
+            f"({spelled('--no-several', 'several=False')} refuses such labels).",
         )
     return several is True or (several is None and len(more) > 0)

@@ -18,7 +18,7 @@ from himecat.classifier.assignments import Assignments
 from himecat.compare.protocol.run import Run, finite
 from himecat.compare.protocol.sets import calibration_of_sets, scores_of_sets
 from himecat.compare.protocol.worker import costs_since
-from himecat.compare.systems.system import NodeArray, System, Task
+from himecat.compare.systems.system import NodeArray, System, Task, checked_nodes
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.metrics import score
 from himecat.evaluation.reliability import level_calibration
@@ -31,7 +31,6 @@ from himecat.input.labels import supervise
 from himecat.input.problems import Problems
 from himecat.input.set_draws import draw_sets, of_rows, true_sets
 from himecat.input.taxonomy.readers import read_taxonomy
-from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder_cache import EncoderReader
@@ -187,7 +186,9 @@ def measure(
     read = read_draw(source, dataset, system, number, per_leaf, encoder, threads, shown)
     test, taxonomy = read.test, dataset.taxonomy
     if holdout and read.sets is not None:
-        raise UsageError("--holdout is not measured where documents have several paths: leave it out.")
+        raise UsageError(
+            f"{spelled('--holdout', 'holdout=')} is not measured where documents have several paths: leave it out."
+        )
     if not len(test):
         raise DataError(
             f"{dataset.documents}: draw {number} labels every document, so none is left to score."
@@ -206,7 +207,7 @@ def measure(
         progress=shown,
     )
     found = system.fit_predict(task)
-    nodes = _checked(system, found, taxonomy, len(read.corpus))
+    nodes = checked_nodes(system, found, taxonomy, len(read.corpus))
     sets = None if read.sets is None else scores_of_sets(taxonomy, of_rows(read.sets, test), found)
     scores = sets or score(taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
@@ -374,28 +375,3 @@ def _record(document: Document, fields: Fields, listed: set[str]) -> dict[str, A
 def _full_text(document: Document) -> str:
     values = [value for kind in document.metadata.values() for value in kind]
     return " ".join([document.text, *values])
-
-
-def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -> NodeArray:
-    """The nodes that a system gave; without probabilities every one has to be a leaf."""
-    if isinstance(found, Assignments):
-        return found.nodes
-    nodes = np.asarray(found)
-    if nodes.shape != (n_documents,):
-        shape = " x ".join(map(str, nodes.shape)) or "a single value"
-        raise UsageError(
-            f"The system {system.name!r} should give one leaf for each of {n_documents} documents, and gave {shape}."
-        )
-    if not np.issubdtype(nodes.dtype, np.integer):
-        raise UsageError(
-            f"The system {system.name!r} should give nodes of the tree as whole numbers, not {nodes.dtype}."
-        )
-    wrong = np.flatnonzero(~np.isin(nodes, np.asarray(taxonomy.leaves)))
-    if len(wrong):
-        node = int(nodes[wrong[0]])
-        known = f", {taxonomy.title(node) if node else 'the root'}," if 0 <= node < len(taxonomy) else ""
-        raise UsageError(
-            f"The system {system.name!r} put document {wrong[0]} on node {node}{known} which is not a leaf of "
-            "the tree."
-        )
-    return nodes.astype(np.int64)
