@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
 from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
+from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
@@ -55,6 +56,8 @@ class DefaultClassifier:
         How scores become probabilities.
     quality : Quality or None
         How good the fit probably is; None where it is not known.
+    nowhere : Nowhere or None
+        What is known of documents that belong to no category; None in models of earlier versions.
     """
 
     name: ClassVar[str] = "default"
@@ -64,6 +67,7 @@ class DefaultClassifier:
     scorer: Scorer
     calibration: Calibration
     quality: Quality | None = None
+    nowhere: Nowhere | None = None
 
     @property
     def own_views(self) -> tuple[View, ...]:
@@ -83,18 +87,36 @@ class DefaultClassifier:
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
+        return self._probabilities(corpus, threads, None)[0]
+
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same, and the probability of belonging to none of them; None where the model does not know it."""
+        return self._probabilities(corpus, threads, self.nowhere)
+
+    def _probabilities(
+        self, corpus: Corpus, threads: int, nowhere: Nowhere | None
+    ) -> tuple[FloatArray, FloatArray | None]:
         size = rows_at_once(len(self.taxonomy), _BATCH)
         starts = range(0, len(corpus), size)
 
-        def batch_job(start: int) -> Callable[[], FloatArray]:
-            def job() -> FloatArray:
-                vectors = self.views.see(corpus.between(start, start + size), n_batches=len(starts))
-                return self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
+        def batch_job(start: int) -> Callable[[], tuple[FloatArray, FloatArray]]:
+            def job() -> tuple[FloatArray, FloatArray]:
+                documents = corpus.between(start, start + size)
+                vectors = self.views.see(documents, n_batches=len(starts))
+                leaves = self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
+                if nowhere is None:
+                    return leaves, np.zeros(0, dtype=np.float32)
+                return leaves, nowhere.probabilities(vectors.smoothed, familiar_words(self.views, documents))
 
             return job
 
         parts = run_parallel([batch_job(start) for start in starts], threads)
-        return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
+        leaves = np.concatenate(
+            [np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *(part for part, _ in parts)]
+        )
+        if nowhere is None:
+            return leaves, None
+        return leaves, np.concatenate([np.zeros(0, dtype=np.float32), *(none for _, none in parts)])
 
     @one_blas_thread()
     def directions(self, corpus: Corpus) -> FloatArray:
@@ -118,7 +140,10 @@ class DefaultClassifier:
         """The states of the views, the scorer and the calibration; the vectors of the words are the space's."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         settings: dict[str, Any] = {"calibration": self.calibration.state()}
-        for name, part in (("views", self.views), ("scorer", self.scorer)):
+        learned: dict[str, Any] = {"views": self.views, "scorer": self.scorer}
+        if self.nowhere is not None:
+            learned["nowhere"] = self.nowhere
+        for name, part in learned.items():
             settings[name], own = part.state()
             arrays.update({f"{name}/{key}": value for key, value in own.items()})
         if self.quality is not None:
@@ -148,7 +173,19 @@ class DefaultClassifier:
         scorer.check(space.taxonomy, views)
         # Folders of earlier versions have none.
         quality = Quality.from_dict(settings["quality"]) if "quality" in settings else None
-        return cls(space.taxonomy, views, scorer, calibration, quality)
+        nowhere = None
+        if "nowhere" in settings:
+            nowhere = Nowhere.from_state(settings["nowhere"], own("nowhere/"))
+            shape = (len(nowhere.values), views.dimension)
+            check_shapes({"nowhere/references": (nowhere.references, shape)})
+        return cls(space.taxonomy, views, scorer, calibration, quality, nowhere)
+
+
+def familiar_words(views: Views, corpus: Corpus) -> FloatArray:
+    """How much of each document is in words that the model knows; see `nowhere.familiarity`."""
+    lengths = {name: weight**2 for name, weight in views.weights.items()}
+    of_words = sum(length for name, length in lengths.items() if name in ("words", "topics"))
+    return familiarity(corpus, views["words"].idf, of_words / max(sum(lengths.values()), 1e-9))
 
 
 # Sums are taken in the same order for any number of threads, and in any thread.
@@ -228,6 +265,10 @@ def fit_default(
             threads=threads,
             advance=stage.advance,
         )
+    nowhere = learn_nowhere(
+        taxonomy, vectors.smoothed, familiar_words(learned, corpus), supervision, seeds, seed=own_seed
+    )
+    classifier = replace(classifier, nowhere=nowhere)
     if space is None:
         space = _spectral_space(material, classifier, vectors)
     release_memory()

@@ -17,7 +17,14 @@ from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
 from himecat.input.folders import Draw, opened
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
+from himecat.input.labels import (
+    NOWHERE,
+    is_nowhere,
+    labels_by_row,
+    leaves_without_labels,
+    readable_labels,
+    supervise,
+)
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.separators import SLASH, checked, split_labels
@@ -239,6 +246,8 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         found.supervision = y
         return
     labels = loaded.labels if y is None else labels_by_row(y, len(loaded.corpus), loaded.skipped)
+    nowhere = {row: NOWHERE for row, label in labels.items() if is_nowhere(label)}
+    labels = {row: label for row, label in labels.items() if row not in nowhere}
     if not labels and not keywords:
         problems.error("", _no_labels(found))
         problems.raise_errors()
@@ -274,9 +283,19 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         if pairs := alike(map(tree.path, tree.leaves)):
             shown = ", ".join(f"{quoted(one)} and {quoted(other)}" for one, other in pairs)
             problems.warning("", f"labels that are nearly the same: {shown}; are they one category each?")
+    if NOWHERE in tree.nodes_by_name:
+        problems.error(
+            "",
+            f"the tree has a category {NOWHERE!r}, which is the label of documents that belong to no category: "
+            "give the category another name.",
+        )
+        problems.raise_errors()
+        return
     with problems.recorded():
         found.supervision = (
-            supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
+            supervise(tree, labels | nowhere, loaded.place, problems)
+            if draw is None
+            else draw(tree, loaded, problems)
         )
     problems.raise_errors()
 

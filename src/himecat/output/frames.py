@@ -34,6 +34,10 @@ class Model(Protocol):
     skip_bad: bool
 
     @property
+    def knows_nowhere(self) -> bool:
+        """Whether documents get a probability of belonging to none of the categories."""
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path."""
 
@@ -98,6 +102,7 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
         top=top,
         guess=model.min_confidence > 0,
         labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
+        none=model.knows_nowhere,
     )
     rows = [
         row
