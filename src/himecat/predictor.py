@@ -216,8 +216,8 @@ class Predictor(Estimator):
         """The documents as a table, with columns that say where each was placed.
 
         The columns are those of a table that `himecat predict` writes: `path`, `level1`, ..., `confidence`,
-        `none`, `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is taken gets
-        `himecat_` before it.
+        `none`, `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is
+        taken gets `himecat_` before it.
 
         Parameters
         ----------

@@ -106,17 +106,15 @@ class DefaultClassifier:
                 leaves = self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
                 if nowhere is None:
                     return leaves, np.zeros(0, dtype=np.float32)
-                return leaves, nowhere.probabilities(vectors.smoothed, familiar_words(self.views, documents))
+                return leaves, nowhere.probabilities(vectors.smoothed, familiarity(self.views, documents))
 
             return job
 
         parts = run_parallel([batch_job(start) for start in starts], threads)
-        leaves = np.concatenate(
-            [np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *(part for part, _ in parts)]
-        )
-        if nowhere is None:
-            return leaves, None
-        return leaves, np.concatenate([np.zeros(0, dtype=np.float32), *(none for _, none in parts)])
+        empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
+        leaves = np.concatenate([empty, *(part for part, _ in parts)])
+        none = np.concatenate([empty[:, 0], *(part for _, part in parts)])
+        return leaves, None if nowhere is None else none
 
     @one_blas_thread()
     def directions(self, corpus: Corpus) -> FloatArray:
@@ -175,17 +173,8 @@ class DefaultClassifier:
         quality = Quality.from_dict(settings["quality"]) if "quality" in settings else None
         nowhere = None
         if "nowhere" in settings:
-            nowhere = Nowhere.from_state(settings["nowhere"], own("nowhere/"))
-            shape = (len(nowhere.values), views.dimension)
-            check_shapes({"nowhere/references": (nowhere.references, shape)})
+            nowhere = Nowhere.from_state(settings["nowhere"], own("nowhere/"), views.dimension)
         return cls(space.taxonomy, views, scorer, calibration, quality, nowhere)
-
-
-def familiar_words(views: Views, corpus: Corpus) -> FloatArray:
-    """How much of each document is in words that the model knows; see `nowhere.familiarity`."""
-    lengths = {name: weight**2 for name, weight in views.weights.items()}
-    of_words = sum(length for name, length in lengths.items() if name in ("words", "topics"))
-    return familiarity(corpus, views["words"].idf, of_words / max(sum(lengths.values()), 1e-9))
 
 
 # Sums are taken in the same order for any number of threads, and in any thread.
@@ -266,7 +255,7 @@ def fit_default(
             advance=stage.advance,
         )
     nowhere = learn_nowhere(
-        taxonomy, vectors.smoothed, familiar_words(learned, corpus), supervision, seeds, seed=own_seed
+        taxonomy, vectors.smoothed, familiarity(learned, corpus), supervision, seeds, seed=own_seed
     )
     classifier = replace(classifier, nowhere=nowhere)
     if space is None:

@@ -15,31 +15,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax_in_place
+from himecat.classifier.unexplained import Pile, Positions, Seeds, neighbours
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.solvers import minimize_lbfgs, sigmoid
 from himecat.views.base import State
-from himecat.views.matrices import unit
+from himecat.views.combined import Views
+from himecat.views.matrices import check_shapes
 
 FloatArray = npt.NDArray[np.float32]
-Positions = npt.NDArray[np.int64]
-Seeds = tuple[FloatArray, FloatArray]
 
 # References beside the labelled documents, and of those the most that are kept.
 _REFERENCES, _MOST_LABELLED = 3_000, 2_000
-# Neighbours whose values are averaged; of them, those whose similarity says whether a document is strange.
-_NEIGHBOURS, _NEAREST = 20, 5
-# A reference as similar as this is the document itself.
-_ITSELF = 1 - 1e-4
-# How many labelled documents' worth of what a leaf's own documents reach comes from all leaves.
-_SHARED = 3.0
-# How much of what a leaf's own documents reach is expected of a document.
-_EXPECTED = 0.5
-# Components for what no leaf explains: one for so many leaves. Rounds of EM, and their concentration.
-_LEAVES_PER_COMPONENT, _ROUNDS, _CONCENTRATION = 8, 6, 30.0
-# All references at a leaf together weigh as much as this many labelled documents.
-_PLACED_WEIGHT = 4.0
+# Of its neighbours, those whose similarity says whether a document is strange.
+_NEAREST = 5
 # Categories of the first level, and leaves, that are left out in turn, and the share of the other labels held out.
 _LEFT_OUT, _HELD_OUT = 6, 0.2
 # Cells of references x leaves per round beyond which there are fewer rounds.
@@ -80,6 +69,7 @@ class Nowhere:
 
     Examples
     --------
+    >>> from himecat.views.matrices import unit
     >>> known = np.eye(2, dtype=np.float32)
     >>> model = Nowhere(known, np.zeros((2, 1), np.float32), {"strange": _Sign(-1.0, 0.1, 1.0, -2.0)})
     >>> model.probabilities(unit(np.array([[1.0, 0.1], [-1.0, -1.0]])), np.ones(2)).round(2).tolist()
@@ -92,7 +82,7 @@ class Nowhere:
 
     def probabilities(self, directions: FloatArray, familiar: npt.NDArray[np.floating]) -> FloatArray:
         """The probability of belonging nowhere, given smoothed directions and the share of familiar words."""
-        near, similar = _neighbours(directions, self.references)
+        near, similar = neighbours(directions, self.references)
         signs = {"strange": _strange(similar, familiar)}
         signs |= zip(("lacking", "taught"), self.values[near].mean(axis=1).T, strict=False)
         inside = np.ones(len(directions))
@@ -102,40 +92,53 @@ class Nowhere:
 
     def state(self) -> State:
         """What a model folder keeps; references in half precision, which they were rounded to."""
-        arrays = {"references": self.references.astype(np.float16), "values": self.values}
+        arrays: dict[str, npt.NDArray[Any]] = {
+            "references": self.references.astype(np.float16),
+            "values": self.values,
+        }
         return {name: list(sign) for name, sign in self.signs.items()}, arrays
 
     @classmethod
-    def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
+    def from_state(
+        cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], dimension: int
+    ) -> Self:
         """The same again; raises a ValueError where parts do not fit."""
         signs = {name: _Sign(*map(float, sign)) for name, sign in settings.items()}
         values = arrays["values"]
         if not np.isfinite(list(signs.values())).all() or not {*signs} <= {*_SLOPES}:
             raise ValueError("'nowhere' holds what is not a number")
-        if len(values) != len(arrays["references"]) or values.shape[1] < len(signs) - 1:
+        shape = (len(values), dimension)
+        check_shapes({"nowhere/references": (arrays["references"], shape)})
+        if values.ndim != 2 or values.shape[1] < len(signs) - 1:
             raise ValueError("'nowhere' has not a value for each reference")
         return cls(arrays["references"].astype(np.float32), values, signs)
 
 
-def familiarity(corpus: Corpus, idf: FloatArray, share: float = 1.0) -> FloatArray:
+def familiarity(views: Views, corpus: Corpus) -> FloatArray:
     """How much of each document is in known words, where unknown ones weigh as much as the rarest known.
 
-    `share` is that of words in the directions: an encoder reads words that the vocabulary does not have.
+    It counts as far as words make up the directions: an encoder reads words that the vocabulary does not have.
 
     Examples
     --------
     >>> from himecat import read_corpus
-    >>> corpus = read_corpus(["a fox", "a hen", "a"], min_count=2)
-    >>> familiarity(corpus, np.ones(1, np.float32)).round(2).tolist()
-    [0.70..., 0.70..., 1.0]
+    >>> from himecat.views.combined import learn_views
+    >>> from himecat.views.metadata import MetadataView
+    >>> from himecat.views.words import WordsView
+    >>> corpus = read_corpus(["a red fox", "a red hen", "red a"], min_count=2)
+    >>> views, _ = learn_views([WordsView(dimension=2), MetadataView()], corpus)
+    >>> familiarity(views, corpus).round(2).tolist()
+    [0.81..., 0.81..., 1.0]
     """
-    found = np.ones(len(corpus), dtype=np.float32)
+    idf = np.asarray(views["words"].idf, dtype=np.float64)
+    found = np.ones(len(corpus))
     if corpus.unknown is None or not len(idf):
-        return found
-    squares = np.asarray(idf, dtype=np.float64) ** 2
-    known = np.bincount(corpus.tokens.row_of_value, squares[corpus.tokens.values], minlength=len(corpus))
-    total = known + corpus.unknown * squares.max()
-    np.sqrt(known / np.maximum(total, 1e-9), out=found, casting="unsafe", where=total > 0)
+        return found.astype(np.float32)
+    known = np.bincount(corpus.tokens.row_of_value, (idf**2)[corpus.tokens.values], minlength=len(corpus))
+    total = known + corpus.unknown * idf.max() ** 2
+    np.sqrt(known / np.maximum(total, 1e-9), out=found, where=total > 0)
+    lengths = {name: weight**2 for name, weight in views.weights.items()}
+    share = sum(lengths.get(name, 0.0) for name in ("words", "topics")) / max(sum(lengths.values()), 1e-9)
     return np.asarray(1 - share * (1 - found), dtype=np.float32)
 
 
@@ -161,6 +164,7 @@ def learn_nowhere(
 
     Examples
     --------
+    >>> from himecat.views.matrices import unit
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
     >>> rows = unit(np.array([[1, 0.1, 0]] * 30 + [[0.1, 1, 0]] * 30 + [[0, 0.1, 1]] * 30))
     >>> few = Supervision(np.array([0, 30]), np.array([1, 2]))
@@ -186,7 +190,7 @@ def learn_nowhere(
     rows = np.concatenate([labelled, taught, others])
     # Rounded as a model folder keeps them.
     references = directions[rows].astype(np.float16).astype(np.float32)
-    pile = _Pile(references, *_neighbours(references, references), leaves, seeds)
+    pile = Pile(references, leaves, seeds)
     everything = np.arange(len(labelled))
     parts = pile.unexplained(everything, np.arange(taxonomy.n_leaves))
     scale = 1 / np.maximum(pile.averaged(parts).std(axis=0), 1e-6)
@@ -214,105 +218,6 @@ def learn_nowhere(
     return Nowhere(references, np.stack(values, axis=1).astype(np.float32), found)
 
 
-class _Pile:
-    """The references, of which the first are labelled, and what their neighbourhoods say."""
-
-    def __init__(
-        self, references: FloatArray, near: Positions, similar: FloatArray, leaves: Positions, seeds: Seeds
-    ) -> None:
-        self.references, self.near, self.similar, self.leaves = references, near, similar, leaves
-        self._seeds = seeds
-        self.local = unit(self.averaged(references) * near.shape[1] + references)
-        self._wide = unit(self.averaged(self.local) * near.shape[1] + self.local)
-
-    def averaged(self, values: FloatArray) -> FloatArray:
-        """The mean over the neighbours of each reference."""
-        total = np.zeros_like(values)
-        for column in self.near.T:
-            total += values[column]
-        return np.asarray(total / self.near.shape[1], dtype=np.float32)
-
-    def anchors(self, labelled: Positions, kept: Positions) -> tuple[FloatArray, FloatArray, Positions]:
-        """Sums and masses of what is known of the leaves that are kept, and the leaf of each labelled document."""
-        place = np.full(len(self._seeds[1]), -1, dtype=np.int64)
-        place[kept] = np.arange(len(kept))
-        sums, mass = self._seeds[0][kept].copy(), self._seeds[1][kept].astype(np.float32)
-        own = place[self.leaves[labelled]]
-        np.add.at(sums, own, self.references[labelled])
-        np.add.at(mass, own, 1.0)
-        return sums, mass, own
-
-    def unexplained(self, labelled: Positions, kept: Positions) -> FloatArray:
-        """How badly the labelled documents of the leaves that are kept explain each reference: two measures."""
-        sums, mass, own = self.anchors(labelled, kept)
-        directions = unit(sums)
-        reached = (unit(sums[own] - self.references[labelled]) * self.references[labelled]).sum(axis=1)
-        counts = np.bincount(own, minlength=len(kept))
-        expected = np.bincount(own, reached, minlength=len(kept)) + _SHARED * float(reached.mean())
-        cosines = self.local @ directions.T
-        mean, deviation = cosines.mean(axis=0), np.maximum(cosines.std(axis=0), 1e-6)
-        off = (_EXPECTED * (expected / (counts + _SHARED) - mean) + mean).astype(np.float32)
-        far = -((cosines - off) / deviation)[:, mass > 0].max(axis=1)
-        beyond = self._beyond(directions[mass > 0], (sums, mass), own, labelled, self.averaged(far))
-        return np.stack([far, beyond], axis=1)
-
-    def sizes(self) -> FloatArray:
-        """For each labelled document, how many references it stands for: those placed at its leaf."""
-        sums, mass, _ = self.anchors(np.arange(len(self.leaves)), np.arange(len(self._seeds[1])))
-        known = np.flatnonzero(mass > 0)
-        self.placed = known[(self.local @ unit(sums[known]).T).argmax(axis=1)]
-        of_leaf = np.bincount(self.placed, minlength=len(mass)) / np.maximum(
-            np.bincount(self.leaves, minlength=len(mass)), 1
-        )
-        return np.asarray(of_leaf[self.leaves] + 1.0, dtype=np.float32)
-
-    def _beyond(
-        self,
-        directions: FloatArray,
-        anchors: tuple[FloatArray, FloatArray],
-        own: Positions,
-        labelled: Positions,
-        far: FloatArray,
-    ) -> FloatArray:
-        """The log-odds of components that no label stands for, started where the leaves explain least."""
-        sums, mass = (part[anchors[1] > 0] for part in anchors)
-        n_leaves = len(sums)
-        share = (mass / (mass + _PLACED_WEIGHT))[:, None]
-        means = sums / mass[:, None]
-        count = min(max(2, n_leaves // _LEAVES_PER_COMPONENT), len(far))
-        rank, taken = _standard(far, far), np.zeros(len(far), dtype=np.float32)
-        starts = []
-        for _ in range(count):
-            start = self._wide[int((rank - taken).argmax())]
-            starts.append(start)
-            # The next one is somewhere else.
-            taken = np.maximum(taken, 6 * np.maximum(self._wide @ start - 0.3, 0.0))
-        free, log_prior = np.stack(starts), np.zeros(n_leaves + count, dtype=np.float32)
-        for turn in range(_ROUNDS + 1):
-            scores = self.references @ np.concatenate([directions, free]).T
-            scores *= np.float32(_CONCENTRATION)
-            scores += log_prior
-            if turn == _ROUNDS:
-                break
-            posterior = softmax_in_place(scores)
-            posterior[labelled] = 0.0
-            found = posterior.sum(axis=0)
-            placed = (posterior.T @ self.references) / np.maximum(found, 1e-6)[:, None]
-            directions = unit(share * means + (1 - share) * placed[:n_leaves])
-            free = unit(placed[n_leaves:])
-            smoothed = found + 0.3 * max(float(found.sum()), 1e-6) / len(found)
-            log_prior = np.log(smoothed / smoothed.sum()).astype(np.float32)
-        return _log_sum(scores[:, n_leaves:]) - _log_sum(scores[:, :n_leaves])
-
-    def likeness(self, taught: Positions) -> FloatArray:
-        """How much nearer each reference is to documents labelled `none` than to any leaf."""
-        cosines = self.local @ self.local[taught].T
-        # Not to itself.
-        cosines[taught, np.arange(len(taught))] = -1.0 if len(taught) > 1 else 0.0
-        sums, mass, _ = self.anchors(np.arange(len(self.leaves)), np.arange(len(self._seeds[1])))
-        return np.asarray(cosines.max(axis=1) - (self.local @ unit(sums[mass > 0]).T).max(axis=1))
-
-
 class _Examples(NamedTuple):
     """A sign's values among documents inside and outside the tree, and how much each of the first counts."""
 
@@ -322,7 +227,7 @@ class _Examples(NamedTuple):
 
 
 def _simulated(
-    taxonomy: Taxonomy, pile: _Pile, strange: FloatArray, scale: FloatArray, rng: np.random.Generator
+    taxonomy: Taxonomy, pile: Pile, strange: FloatArray, scale: FloatArray, rng: np.random.Generator
 ) -> dict[str, _Examples]:
     """For each sign its values among labelled documents inside the tree, and outside a tree made smaller."""
     sizes = pile.sizes()
@@ -341,8 +246,8 @@ def _simulated(
         outside.append(found[everything[away]])
         # Strange are documents of a category none of whose documents is in the pile.
         rest = pile.references[~np.isin(pile.placed, gone)]
-        if len(rest) > _NEIGHBOURS:
-            _, similar = _neighbours(pile.references[everything[away]], rest)
+        if len(rest) > _NEAREST:
+            _, similar = neighbours(pile.references[everything[away]], rest)
             outside_strange.append(_strange(similar, np.ones(int(away.sum()))))
     none = np.zeros(0, dtype=np.float32)
     return {
@@ -366,34 +271,8 @@ def _left_out(
             yield groups[place]
 
 
-def _neighbours(rows: FloatArray, references: FloatArray) -> tuple[Positions, FloatArray]:
-    """The nearest references of each row but itself, nearest first, and how similar they are."""
-    count = min(_NEIGHBOURS, max(1, len(references) - 1))
-    near = np.zeros((len(rows), count), dtype=np.int64)
-    similar = np.zeros((len(rows), count), dtype=np.float32)
-    for first in range(0, len(rows), 1024):
-        some = slice(first, first + 1024)
-        cosines = rows[some] @ references.T
-        cosines[cosines > _ITSELF] = -1.0
-        chosen = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-        found = np.take_along_axis(cosines, chosen, axis=1)
-        order = np.argsort(-found, axis=1, kind="stable")
-        near[some] = np.take_along_axis(chosen, order, axis=1)
-        similar[some] = np.take_along_axis(found, order, axis=1)
-    return near, similar
-
-
 def _strange(similar: FloatArray, familiar: npt.NDArray[np.floating]) -> FloatArray:
     return np.asarray(-familiar * similar[:, :_NEAREST].mean(axis=1), dtype=np.float32)
-
-
-def _standard(values: FloatArray, by: FloatArray) -> FloatArray:
-    return np.asarray((values - by.mean()) / max(float(by.std()), 1e-6), dtype=np.float32)
-
-
-def _log_sum(scores: FloatArray) -> FloatArray:
-    most = scores.max(axis=1)
-    return np.asarray(most + np.log(np.exp(scores - most[:, None]).sum(axis=1)), dtype=np.float32)
 
 
 def _platt(

@@ -15,7 +15,6 @@ from himecat.input.problems import Problems, half_character
 from himecat.input.taxonomy.tree import Taxonomy, label_names
 from himecat.input.values import as_label
 
-
 NOWHERE = "none"
 """The label of a document that belongs to none of the categories."""
 
