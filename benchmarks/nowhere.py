@@ -59,7 +59,9 @@ def measure(name: str, number: int, most: int, encoder: str | None) -> None:
     corpus, tree, truth = read.corpus, dataset.taxonomy, read.truth
     labels = draw(dataset, truth, number, 5)
     kinds = list(corpus.metadata)
-    views, vectors = learn_views([WordsView(300, 4000, True, kinds), TopicsView(100), *own, MetadataView(kinds)], corpus)
+    views, vectors = learn_views(
+        [WordsView(300, 4000, True, kinds), TopicsView(100), *own, MetadataView(kinds)], corpus
+    )
     familiar = familiarity(views, corpus)
 
     def learned(without: int | None) -> tuple[Nowhere, npt.NDArray[np.int64]]:
@@ -117,10 +119,14 @@ def measure(name: str, number: int, most: int, encoder: str | None) -> None:
 
 def main() -> None:
     """Measure the corpora that are named."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("corpora", nargs="*", default=["packages", "reviews", "arxiv", "questions"])
     parser.add_argument("--draw", type=int, default=0)
-    parser.add_argument("--most", type=int, default=1000, help="categories of a level, drawn where there are more")
+    parser.add_argument(
+        "--most", type=int, default=1000, help="categories of a level, drawn where there are more"
+    )
     parser.add_argument("--encoder")
     given = parser.parse_args()
     for name in given.corpora:

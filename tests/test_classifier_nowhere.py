@@ -86,7 +86,9 @@ def test_documents_labelled_none_teach() -> None:
 
 def test_a_category_named_none_is_refused() -> None:
     with pytest.raises(DataError, match="the tree has a category 'none'"):
-        HiMeCat(taxonomy={"a": None, "none": None}, method=Default(min_count=1)).fit(["a goal", "a law"], ["a", "none"])
+        HiMeCat(taxonomy={"a": None, "none": None}, method=Default(min_count=1)).fit(
+            ["a goal", "a law"], ["a", "none"]
+        )
 
 
 @pytest.mark.real

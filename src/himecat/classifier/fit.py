@@ -254,9 +254,8 @@ def fit_default(
             threads=threads,
             advance=stage.advance,
         )
-    nowhere = learn_nowhere(
-        taxonomy, vectors.smoothed, familiarity(learned, corpus), supervision, seeds, seed=own_seed
-    )
+    familiar = familiarity(learned, corpus)
+    nowhere = learn_nowhere(taxonomy, vectors.smoothed, familiar, supervision, seeds, seed=own_seed)
     classifier = replace(classifier, nowhere=nowhere)
     if space is None:
         space = _spectral_space(material, classifier, vectors)
