@@ -30,7 +30,7 @@ TEXTS = {
     "politics": "parliament passed the budget law",
 }
 EVIL = ("=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "#N/A", "http://example.org", "-7", "ärger\nzwei")
-ADDED = ["path", "level1", "level2", "confidence"]
+ADDED = ["path", "level1", "level2", "confidence", "none"]
 OTHERS = [f"alternative{n}{end}" for n in (1, 2) for end in ("", "_confidence")]
 
 
@@ -134,7 +134,7 @@ def test_json_lines_are_what_they_were_without_labels_and_options(
     documents = tmp_path / "docs.jsonl"
     documents.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS.values()))
     plain = [json.loads(line) for line in run(himecat, model, documents, Path("-")).out.splitlines()]
-    assert [list(line) for line in plain] == [["id", "path", "confidence", "leaf"]] * 3
+    assert [list(line) for line in plain] == [["id", "path", "confidence", "leaf", "none"]] * 3
     more = run(himecat, model, documents, Path("-"), "--top", 1, "--min-confidence", 1).out.splitlines()
     for before, line in zip(plain, map(json.loads, more), strict=True):
         assert line["leaf"] is False

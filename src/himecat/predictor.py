@@ -69,10 +69,15 @@ class Predictor(DocumentReader):
         known: Supervision | None = None,
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
-        found = self.classifier_.leaf_probabilities(corpus, threads)
+        found, none = self.classifier_.all_probabilities(corpus, threads)
         if isinstance(self.classifier_, SeveralClassifier):
             return self.classifier_.assign(found, bound, best, known).without(~usable)
-        return assign(self.taxonomy_, found, bound, best=best, known=known).without(~usable)
+        return assign(self.taxonomy_, found, bound, best=best, known=known, none=none).without(~usable)
+
+    @property
+    def knows_nowhere(self) -> bool:
+        """Whether documents get a probability of belonging to none of the categories."""
+        return getattr(self.classifier_, "nowhere", None) is not None
 
     def predict(self, X: Any, as_tuples: bool = False) -> npt.NDArray[np.object_] | list[tuple[str, ...]]:
         """The path of every document as one string, `a/b/c`: an array as scikit-learn's metrics take it.
@@ -130,8 +135,8 @@ class Predictor(DocumentReader):
         """The documents as a table, with columns that say where each was placed.
 
         The columns are those of a table that `himecat predict` writes: `path`, `level1`, ..., `confidence`,
-        `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is taken gets
-        `himecat_` before it.
+        `none`, `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is
+        taken gets `himecat_` before it.
 
         Parameters
         ----------

@@ -55,6 +55,10 @@ class Classifier(Protocol):
         """Probability of every leaf, one row per document; rows sum to 1."""
         ...
 
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same, and the probability of belonging to none of them; None where the model does not know it."""
+        ...
+
     def directions(self, corpus: Corpus) -> FloatArray:
         """Unit vectors of documents in the joint space; zeros where nothing in a document is known."""
         ...

@@ -124,7 +124,7 @@ def assign_sets(
     best : int
         How many categories are told of each document: the surest chosen one, and those not chosen.
     known : Supervision, optional
-        Documents whose categories are known: they keep them.
+        Documents whose categories are known: they keep them. Those known to belong nowhere are placed nowhere.
     """
     size = rows_at_once(len(taxonomy))
     parts = [
@@ -145,7 +145,8 @@ def assign_sets(
     )
     if known is not None:
         placed = _held(placed, most_specific(taxonomy, known))
-    return _with_best(placed, categories, probabilities, best) if best else placed
+    placed = _with_best(placed, categories, probabilities, best) if best else placed
+    return placed if known is None else _away(placed, known.nowhere)
 
 
 def _some(
@@ -239,6 +240,14 @@ def _held(placed: SetAssignments, known: Supervision) -> SetAssignments:
         starts=starts,
         labelled=labelled,
     )
+
+
+def _away(placed: SetAssignments, rows: NodeArray) -> SetAssignments:
+    """The documents known to belong to no category have none."""
+    away = np.zeros(len(placed), dtype=np.bool_)
+    away[rows] = True
+    labelled = away if placed.labelled is None else placed.labelled | away
+    return replace(placed.without(away), labelled=labelled)
 
 
 def _with_best(

@@ -117,6 +117,10 @@ class SeveralClassifier:
         parts = run_parallel([batch_job(start) for start in starts], threads)
         return np.concatenate([np.zeros((0, len(self.categories)), dtype=np.float32), *parts])
 
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same; where every category has a probability of its own, all may be low."""
+        return self.leaf_probabilities(corpus, threads), None
+
     def probabilities(self, vectors: DocumentVectors, corpus: Corpus) -> FloatArray:
         """The same of documents that were seen already."""
         logits = np.full((len(vectors), len(self.categories)), self.coefficients[-1], dtype=np.float32)
@@ -258,7 +262,8 @@ def fit_several(
     >>> (model.leaf_probabilities(corpus)[:5] >= model.threshold).sum(axis=1).tolist()
     [1, 1, 1, 1, 2]
     """
-    labelled = np.unique(supervision.rows)
+    # Documents that belong nowhere speak against every category.
+    labelled = np.union1d(supervision.rows, supervision.nowhere)
     at_inner = set(supervision.nodes.tolist()) - set(taxonomy.leaves)
     categories = np.array(sorted({*taxonomy.leaves, *at_inner}), dtype=np.int64)
     targets = np.zeros((len(labelled), len(categories)), dtype=np.float32)
@@ -303,7 +308,7 @@ def fit_several(
         without[folds[chosen]],
     )
     # Labelled category by category, a document is as much more likely to be shown as it has categories.
-    weights = 1.0 / targets[chosen].sum(axis=1)
+    weights = 1.0 / np.maximum(targets[chosen].sum(axis=1), 1.0)
     coefficients = weigh(held_out, targets[chosen], weights / weights.mean())
     found = SeveralClassifier(
         taxonomy,

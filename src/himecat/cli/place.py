@@ -207,6 +207,7 @@ def _open_table(
         top=top,
         guess=fitted.min_confidence > 0 and not fitted.gives_sets,
         labelled=not ignore_labels and {*header.names}.issuperset(fitted.fields().label_fields),
+        none=fitted.knows_nowhere,
     )
     cells = Cells(fitted.joint, fitted.fields().label_fields)
     with open_table(output, header, columns.added, cells) as table:
@@ -266,6 +267,7 @@ def prediction_lines(
             yield f'{{"id": {plain_json(name)}, {line}{"".join(_further(placed, row, top, False))}}}\n'
         return
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
+    nowhere = None if placed.rounded_none is None else placed.rounded_none.tolist()
     more = top or guess or placed.labelled is not None
     for row, (name, node) in enumerate(zip(ids, nodes, strict=True)):
         if node not in ends:
@@ -281,8 +283,11 @@ def prediction_lines(
         # Of numbers only nan and inf have that letter, and JSON has neither.
         if "n" in sure:
             raise not_a_number(name)
+        none = "" if nowhere is None else f', "none": {nowhere[row]!r}'
+        if "nan" in none:
+            raise not_a_number(name)
         further = "".join(_further(placed, row, top, guess)) if more else ""
-        yield f'{{"id": {plain_json(name)}{before}{sure}{after}{further}}}\n'
+        yield f'{{"id": {plain_json(name)}{before}{sure}{after}{none}{further}}}\n'
 
 
 def _further(placed: Assignments, row: int, top: int, guess: bool) -> Iterator[str]:

@@ -116,6 +116,20 @@ class Ragged:
         before = np.concatenate([[0], np.cumsum(kept)])
         return Ragged(values[kept].astype(np.int32), before[self.offsets].astype(np.int64))
 
+    def known(self) -> Ragged:
+        """The rows without negative values.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[3, -1], [-1]]).known().lengths.tolist()
+        [1, 0]
+        """
+        kept = self.values >= 0
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Ragged(self.values[kept], before[self.offsets].astype(np.int64))
+
     def expanded(self, parts: Ragged, longest: int | None = None) -> Ragged:
         """Replace every value v by the row v of `parts`; of a row, only the first `longest` values stay.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from himecat.errors import DataError, spelled
 from himecat.input.corpus import Supervision
-from himecat.input.labels import supervise
+from himecat.input.labels import NOWHERE, supervise
 from himecat.input.problems import Problems, clipped, quoted
 from himecat.input.separators import FLAT, SEPARATORS, SLASH, path_of, split
 from himecat.input.taxonomy.tree import Taxonomy
@@ -166,8 +166,13 @@ def resolved(
         own.raise_errors()
     if given.rows is None:
         return found
-    rows = np.asarray(given.rows, dtype=np.int64)[found.rows]
-    return most_specific(tree, replace(found, rows=rows))
+    row_of = np.asarray(given.rows, dtype=np.int64)
+    rows, nowhere = row_of[found.rows], np.unique(row_of[found.nowhere])
+    for row in np.intersect1d(rows, nowhere).tolist():
+        own.error(place_of(row), f"{NOWHERE!r} stands beside a category: a document has categories, or none.")
+    if problems is None:
+        own.raise_errors()
+    return most_specific(tree, replace(found, rows=rows, nowhere=np.setdiff1d(nowhere, rows)))
 
 
 def most_specific(taxonomy: Taxonomy, labelled: Supervision) -> Supervision:

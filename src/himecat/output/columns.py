@@ -62,6 +62,8 @@ class PlacedColumns:
         Whether documents have several paths: `paths` has all of them, and the other columns tell of the surest.
     labelled : bool
         Whether it is told which documents kept a label of their own.
+    none : bool
+        Whether the probability is told that a document belongs to none of the categories.
 
     Examples
     --------
@@ -86,13 +88,16 @@ class PlacedColumns:
         guess: bool = False,
         labelled: bool = False,
         sets: bool = False,
+        none: bool = False,
     ) -> None:
         self._taxonomy, self._separator = taxonomy, separator
-        self._top, self._guess, self._labelled = top, guess, labelled
+        self._top, self._guess, self._labelled, self._none = top, guess, labelled, none
         self._spelled: dict[int, str] = {}
         names: list[tuple[str, type]] = [("path", str)]
         names += [(f"level{level}", str) for level in range(1, taxonomy.depth + 1)]
         names.append(("confidence", float))
+        if none:
+            names.append(("none", float))
         self._sets = sets
         if sets:
             names.append(("paths", str))
@@ -117,6 +122,7 @@ class PlacedColumns:
         best: list[list[int]] = [[]] * len(placed) if placed.best is None else placed.best.tolist()
         sure: list[list[float]] = placed.rounded_best.tolist()
         labelled = [False] * len(placed) if placed.labelled is None else placed.labelled.tolist()
+        nowhere = [None] * len(placed) if placed.rounded_none is None else placed.rounded_none.tolist()
         for row, node in enumerate(placed.nodes.tolist()):
             names, depth = self._taxonomy.path(node), depths[node]
             found: list[Cell] = [self._text(node), *names, *([None] * (self._taxonomy.depth - depth))]
@@ -124,6 +130,8 @@ class PlacedColumns:
             if surely is not None and surely != surely:
                 raise not_a_number(ids[row])
             found.append(surely)
+            if self._none:
+                found.append(nowhere[row])
             if self._sets and isinstance(placed, SetAssignments):
                 found.append(PATHS.join(filter(None, map(self._text, placed.nodes_of(row)))) or None)
             for number in range(1, self._top + 1):

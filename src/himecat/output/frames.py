@@ -38,6 +38,10 @@ class Model(Protocol):
         """Whether documents get several paths."""
 
     @property
+    def knows_nowhere(self) -> bool:
+        """Whether documents get a probability of belonging to none of the categories."""
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path."""
 
@@ -103,6 +107,7 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
         top=top,
         guess=model.min_confidence > 0 and not model.gives_sets,
         labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
+        none=model.knows_nowhere,
     )
     rows = [
         row

@@ -164,6 +164,10 @@ class TopDownClassifier:
         """Probability of every leaf, one row per document; rows sum to 1."""
         return self.walk.leaf_probabilities(corpus.tokens, self.space.words, threads=threads)
 
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same; the published method places every document."""
+        return self.leaf_probabilities(corpus, threads), None
+
     def directions(self, corpus: Corpus) -> FloatArray:
         """The most likely place of every document in the joint space, given its words and metadata values."""
         return self.space.fold_in(corpus)

@@ -123,5 +123,11 @@ class DocumentReader(Estimator):
 
 
 def usable_rows(origins: Sequence[Origin]) -> npt.NDArray[np.bool_]:
-    """Which of the documents can be used."""
+    """Which of the documents can be used.
+
+    Examples
+    --------
+    >>> usable_rows([]).tolist()
+    []
+    """
     return np.array([origin.usable for origin in origins], dtype=bool)

@@ -18,6 +18,7 @@ from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.formats import iter_records
 from himecat.input.labelled_file import read_truth
+from himecat.input.labels import is_nowhere
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted
 from himecat.input.separators import split_labels
@@ -85,7 +86,9 @@ def _score_sets(
     rows = np.unique(truth.rows)
     present = np.array([row for row in rows.tolist() if names[row] in given], dtype=np.int64)
     if not len(present):
-        raise DataError(f"{shown(predictions)} has no prediction to score: predict with --ignore-labels.")
+        raise DataError(
+            f"{shown(predictions)} has no prediction to score: himecat predict --ignore-labels places all."
+        )
     pairs = [(row, node) for row in present.tolist() for node in given[names[row]]]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     scores = score_sets(tree, of_rows(truth, present), Supervision(*found))
@@ -209,6 +212,8 @@ def _spanned(predictions: str | os.PathLike[str], labels: Mapping[int, object]) 
         raise DataError(f"{shown(predictions)} has no prediction with a path.")
     tree = Taxonomy.from_paths(paths)
     for label in labels.values():
+        if is_nowhere(label):
+            continue
         try:
             tree.find(label_names(label))
         except DataError:

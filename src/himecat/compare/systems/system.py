@@ -311,6 +311,15 @@ def checked_nodes(system: System, found: Any, taxonomy: Taxonomy, n_documents: i
     ------
     UsageError
         There is not one leaf for every document.
+
+    Examples
+    --------
+    >>> class First(System):
+    ...     name = "first"
+    ...     def fit_predict(self, task):
+    ...         return [1] * len(task.corpus)
+    >>> checked_nodes(First(), [1, 1], Taxonomy.from_paths([("a",), ("b",)]), 2).tolist()
+    [1, 1]
     """
     if isinstance(found, Assignments):
         return found.nodes
