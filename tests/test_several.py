@@ -101,6 +101,35 @@ class TestLabels:
         assert len(said) == 1
         assert "of 50 labelled documents have more than one category" in said[0]
 
+    def test_none_is_the_label_of_documents_without_a_category(self) -> None:
+        documents, _ = pile()
+        away = [
+            {"id": f"n{row}", "text": text, "labels": label}
+            for row, (text, label) in enumerate(
+                [
+                    ("tax law court judge", [["none"]]),
+                    ("judge court tax vote", "none"),
+                    ("law vote tax judge", ["none"]),
+                ]
+            )
+        ]
+        model = HiMeCat(method=Default(min_count=1), threads=1).fit([*documents, *away])
+        assert set(model.paths_) == set(TOPICS)
+        unlike, like = model.predict_proba(
+            [{"text": "tax court law vote"}, {"text": "fox den cub tail"}]
+        ).max(axis=1)
+        assert unlike < 0.5 < like
+        placed = model.predict_frame([*documents[:1], *away])
+        assert placed["paths"].notna().tolist() == [True, False, False, False]
+        assert placed["labelled"].all()
+
+    def test_none_beside_a_category_is_refused(self) -> None:
+        documents, _ = pile()
+        documents[7]["labels"] = [["food"], ["none"]]
+        tree = Taxonomy.from_paths(TOPICS)
+        with pytest.raises(DataError, match=r"document 7: 'none' stands beside a category"):
+            HiMeCat(taxonomy=tree, method=Default(min_count=1), threads=1).fit(documents)
+
     def test_it_is_refused_where_it_was_ruled_out(self) -> None:
         with pytest.raises(
             DataError, match=r"documents have more than one category \(document 0 first\), and one each"

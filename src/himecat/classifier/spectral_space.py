@@ -22,11 +22,16 @@ def spectral_space(
 
     Examples
     --------
-    >>> from himecat.input.validate import read_material
+    >>> from himecat import read_corpus
+    >>> from himecat.input.corpus import Supervision
+    >>> from himecat.input.problems import Problems
+    >>> from himecat.input.taxonomy.tree import Taxonomy
     >>> from himecat.views.combined import learn_views
     >>> from himecat.views.metadata import MetadataView
     >>> from himecat.views.words import WordsView
-    >>> material = read_material(["red fox", "old car"], ["a", "b"], min_count=1)
+    >>> few = Supervision(np.array([0, 1]), np.array([1, 2]))
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> material = Material(read_corpus(["red fox", "old car"]), tree, few, Problems())
     >>> views, vectors = learn_views([WordsView(dimension=2), MetadataView()], material.corpus)
     >>> spectral_space(material, views, vectors.smoothed, vectors).labels.shape
     (3, 2)
