@@ -273,7 +273,7 @@ def test_sweep(himecat: Himecat, letters: Path, tmp_path: Path, asked: Any) -> N
     assert [row["name"] for row in rows] == ["10", "50", "100", "200", "300"]
     assert {file.name for file in figures.iterdir()} == {"sweep-dimension.png", "sweep-dimension.svg"}
     himecat("sweep", letters, "--parameter", "beta", "--values", "0,10", "-q")
-    assert [choice.parameters for choice in asked[-1][1]] == [{"beta": 0}, {"beta": 10}]
+    assert [choice.parameters["beta"] for choice in asked[-1][1]] == [0, 10]
     for wrong in (
         ["--parameter", "gamma"],
         ["--parameter", "p", "--values", "a"],

@@ -145,6 +145,40 @@ def test_review_fill_in_correct(
     assert not again & {*ids}
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "csv"])
+def test_categories_are_written_as_the_labels_were(ending: str, himecat: Himecat, tmp_path: Path) -> None:
+    labels = {name: " > ".join(path) for name, path in GIVEN.items()}
+    docs, file = written(tmp_path / "docs.jsonl", labels), tmp_path / f"review.{ending}"
+    estimator().fit(docs).save(tmp_path / "model")
+    assert himecat("review", tmp_path / "model", docs, "-n", 6, "-o", file, "-q").code == 0
+    seen: list[str] = []
+
+    def answer(name: str, suggested: list[Any]) -> str:
+        seen.extend(suggested)
+        # A suggestion, what is written in its column, and the path with slashes.
+        return ("1", suggested[1], suggested[2].replace(" > ", "/"))[len(seen) // 3 % 3]
+
+    fill(file, answer)
+    tree = sample_taxonomy()
+    assert {*seen} <= {tree.spelled(leaf, " > ") for leaf in tree.leaves}
+    ended = himecat("correct", tmp_path / "model", file, "--dry-run")
+    assert (ended.code, ended.out.split(":")[0]) == (0, "6 answers"), ended.err
+    if ending == "xlsx":
+        offered = [row[0].value for row in openpyxl.load_workbook(file).worksheets[1].iter_rows(min_row=2)]
+        assert sorted(offered) == sorted(tree.spelled(node, " > ") for node in range(1, len(tree)))
+
+
+def test_metadata_that_says_nothing_is_no_reason() -> None:
+    years = np.random.default_rng(0).integers(2000, 2005, len(DOCUMENTS)).tolist()
+    rows = [{**unlabelled(one), "year": year} for one, year in zip(DOCUMENTS, years, strict=True)]
+    model = estimator(metadata=[*METADATA, "year"]).fit(rows, LABELS)
+    assert model.classifier_.unused_metadata == ("year",)
+    assert [*model.explain("streets").metadata] == [*METADATA]
+    kinds = {one.kind for found in model.explain(documents=rows, top=50) for one in found.evidence}
+    assert kinds == {"word", *(f"metadata:{kind}" for kind in METADATA)}
+    assert not any("year: " in row["why"] for row in model.review(rows, 50))
+
+
 def test_the_workbook(himecat: Himecat, docs: Path, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "review.xlsx"
     assert himecat("review", model, docs, "-n", 5, "-o", file, "-q").code == 0

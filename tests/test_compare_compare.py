@@ -14,6 +14,7 @@ from himecat.compare.protocol.choices import OURS, Choice, choose_systems
 from himecat.compare.protocol.compare import ablation_rows, compare, sweep_rows
 from himecat.compare.protocol.run import Run
 from himecat.compare.protocol.runner import Conditions
+from himecat.compare.protocol.summaries import find_sweeps
 from himecat.compare.systems.bert import Bert
 from himecat.compare.systems.himecat import Himecat, HimecatPaper
 from himecat.compare.systems.metacat import MetaCat
@@ -189,9 +190,12 @@ class TestRows:
     def test_sweeps(self) -> None:
         rows = sweep_rows("p")
         assert [row.parameters["dimension"] for row in rows] == [10, 50, 100, 200, 300]
-        # The preset's own value is the run that the comparison has made already.
-        assert [row.changed for row in rows][2] == {}
+        # The preset's own value is one run for both sweeps.
+        assert rows[2].changed == sweep_rows("beta")[3].changed
         assert [row.parameters["beta"] for row in sweep_rows("beta")] == [0, 50, 100, 500, 1000, 2000]
+        # Steps are held equal: few synthetic documents are not also little training.
+        assert {row.parameters["epoch_documents"] for row in (*rows, *sweep_rows("beta"))} == {600}
+        assert sweep_rows("p", method="default")[0].parameters == {"dimension": 10}
         assert {row.name for row in sweep_rows("p", method="default")} == {"himecat"}
         with pytest.raises(UsageError, match="beta has no part in the default method"):
             sweep_rows("beta", method=None)
@@ -231,7 +235,7 @@ class TestCompare:
         found = compare(conditions, ["tfidf-svm"], ablations=True, sweeps=True)
         assert len(found.runs) == 2
         assert {run.system for run in found.ablations} == {"himecat", "himecat-paper"}
-        assert {name for run in found.sweeps for name in run.parameters} == {"dimension", "beta"}
+        assert [sweep.parameter for sweep in find_sweeps(found.sweeps)] == ["dimension", "beta"]
         plain = found.as_dict()
         assert [one["documents"] for one in plain["datasets"]] == [330]
         assert [Run.from_dict(run) for run in plain["runs"]] == list(found.runs)

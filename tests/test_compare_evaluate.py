@@ -183,8 +183,9 @@ class TestPrinted:
         ended = himecat("evaluate", letters, "--draws", 1, "--json", "-", *TINY)
         assert ended.json["draws"][0]["leaf"] == evaluated["draws"][0]["leaf"]
         assert "Draw 0: 110 labelled documents, 220 to score\n" in ended.err
+        assert ended.err.lower().count("draw 0") == 1
         assert "Learning the space: done in" in ended.err
-        assert re.search(r"^draw 0: leaf F1 0\.\d{4} / .*, ECE( \.\d\d){3}, ", ended.err, re.MULTILINE)
+        assert re.search(r"^Leaf F1 0\.\d{4} / .*, ECE( \.\d\d){3}, ", ended.err, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -343,6 +344,7 @@ class TestOptions:
             "encoder": None,
             "tokenizer": "unicode",
             "allow_empty_leaves": True,
+            "several": None,
             "min_confidence": 0.2,
             "random_state": 7,
             "threads": 2,

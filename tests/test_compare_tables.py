@@ -245,7 +245,8 @@ def test_the_dataset_table_lists_every_kind_of_metadata() -> None:
     first = DatasetStatistics("letters", 1200, None, 11, 8, 3, 61.25, 900, (tags, users))
     second = DatasetStatistics("notes", 10, 4, 2, 2, 1, 3.0, 9)
     row = lines(render(dataset_tables([first, second]), "markdown"))["letters"]
-    assert row == ["1,200", "–", "11", "8", "3", "61.2", "900", "tags: 1,300 (50 %); users: 20 (100 %)"]
+    assert row == ["1,200", "–", "–", "11", "8", "3", "61.2", "900", "tags: 1,300 (50 %); users: 20 (100 %)"]
+    assert lines(render(dataset_tables([second]), "markdown"))["notes"][:3] == ["10", "4", "6"]
     assert r"(50 \%)" in render(dataset_tables([first]), "latex")
     found = read_csv(render(dataset_tables([first, second]), "csv"))
     assert [(row["dataset"], row["metadata"], row["values"]) for row in found] == [

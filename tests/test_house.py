@@ -106,7 +106,7 @@ def test_only_the_command_line_speaks_of_its_options() -> None:
         name
         for command in program.commands.values()
         for param in command.params
-        for name in param.opts
+        for name in (*param.opts, *param.secondary_opts)
         if name.startswith("--")
     }
     found = []

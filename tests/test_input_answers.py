@@ -220,3 +220,12 @@ def test_labels_are_written_so_that_they_are_found_again() -> None:
     tree = Taxonomy.from_paths([("a", "b"), ("b",), ("c/d", "e"), ("c", "d", "e2")])
     for node in range(1, len(tree)):
         assert tree.find(label_for(tree, node)) == node
+    rows = [{"id": str(node), "answer": label_for(tree, node, ">")} for node in range(1, len(tree))]
+    assert rows[0]["answer"] == "a"
+    known = {row["id"]: number for number, row in enumerate(rows)}
+    problems = Problems()
+    found = read_answers(rows, tree, Fields(), known, problems, ">").given
+    assert ([*problems], {int(name): one.node for name, one in found.items()}) == (
+        [],
+        {node: node for node in range(1, len(tree))},
+    )

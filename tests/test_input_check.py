@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import io
 import json
 from collections.abc import Callable
@@ -209,10 +210,23 @@ class TestWarnings:
         assert len(warnings) == 2
 
     def test_without_metadata_other_fields_are_named(self) -> None:
-        rows = [{**row, "year": 2019, "body": "long " * 50, "source": "web"} for row in sound()]
+        rows = [
+            {
+                **row,
+                "year": 2019 + number % 2,
+                "seen": datetime.date(2019, 5, 1 + number),
+                "price": number + 0.5,
+                "row": number,
+                "body": "long " * 50,
+                "source": "web" if number else None,
+                "nothing": " ",
+                "nested": {"a": 1},
+            }
+            for number, row in enumerate(sound())
+        ]
         assert messages(check(rows, TREE), "note") == [
             "No metadata fields were named: text alone is used.",
-            "these fields could serve as metadata: tags, source.",
+            "these fields could serve as metadata: tags, year, seen, price, source.",
         ]
 
     def test_a_generator_is_read_once(self) -> None:

@@ -101,7 +101,8 @@ def test_unknown_labels_name_themselves_and_what_is_close() -> None:
 
 def test_different_leaves_are_listed() -> None:
     assert said_about(["optics", "news"]) == (
-        "the document is labelled with 2 different leaves: science/physics/optics and news."
+        "the document is labelled with 2 different leaves: science/physics/optics and news; a list of names is one "
+        "path, several paths are a list of lists."
     )
     assert "2 different leaves" in said_about(["science", "physics", "optics", "TCP/IP"])
 

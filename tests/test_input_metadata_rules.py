@@ -501,7 +501,10 @@ class TestModel:
         assert rules["tags"] == {"kind": "list", "separator": ";"}
         assert list(rules) == ["created", "price", "tags"]
 
-    def test_explain_and_review_show_groups_and_what_was_written(self, model: HiMeCat) -> None:
+    def test_explain_and_review_show_groups_and_what_was_written(self) -> None:
+        # A type whose learned weight is 0 would not be shown.
+        method = Default(min_count=1, learn_trust=False)
+        model = HiMeCat(metadata=METADATA, method=method, threads=1).fit(shop())
         found = model.explain("animals").metadata
         assert {one.name for one in found["created"]} <= {str(year) for year in range(2015, 2024)}
         assert {one.name for one in found["price"]} <= set(model.space_.values["price"].rule.names)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from faults.workbooks import Book, packed
 from himecat import Default, HiMeCat, Taxonomy, read_taxonomy
 from himecat.errors import DataError, UsageError
 from himecat.input.check import check
@@ -41,6 +42,15 @@ def book(path: Path, *sheets: tuple[str, list[list[Any]]]) -> Path:
             sheet.append(row)
     workbook.save(path)
     return path
+
+
+def changed(path: Path, where: bytes, what: bytes, *, keep: bool = True) -> None:
+    """Put something before a piece of XML of a workbook, or in its place."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new:
+        for part in old.infolist():
+            new.writestr(part.filename, old.read(part).replace(where, what + where * keep))
+    path.write_bytes(stream.getvalue())
 
 
 def documents(path: Path, **reading: Any) -> tuple[list[Any], list[str]]:
@@ -97,20 +107,58 @@ class TestWorkbooks:
             archive.writestr("xl/more.xml", bytes(70 << 20))
         assert f"more than {bounds().ratio} times its size" in documents(path)[1][0]
 
-    def test_entities_are_refused(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("before", ["", "<!--" + "x" * 9_000 + "-->"])
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+    def test_entities_are_refused(self, tmp_path: Path, before: str, encoding: str) -> None:
         path = tmp_path / "d.xlsx"
+        page = f'<?xml version="1.0" encoding="{encoding}"?>{before}<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr("xl/workbook.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')
+            archive.writestr("xl/workbook.bin", page.encode(encoding))
         assert "declares a document type" in documents(path)[1][0]
+
+    def test_a_part_that_is_much_larger_than_it_looks_is_not_opened(self, tmp_path: Path) -> None:
+        # As objects, 3 MB of empty styles are 400 MB.
+        changed(
+            path := book(tmp_path / "d.xlsx", ("one", [["text"], ["a"]])), b"</cellXfs>", b"<xf/>" * 600_000
+        )
+        assert "more than 200 times its size" in documents(path)[1][0]
+
+    def test_rows_that_all_name_one_long_text_are_as_many_texts(self, tmp_path: Path) -> None:
+        path = tmp_path / "d.xlsx"
+        long = "".join(map(chr, range(256, 16_000)))
+        path.write_bytes(packed(Book([["text"], *[[long]] * 3_000], shared=True).parts()))
+        assert any("more than 200 times its size" in one for one in documents(path)[1])
+
+    def test_rows_that_reach_to_the_last_column_are_not_read_for_ever(self, tmp_path: Path) -> None:
+        path = book(tmp_path / "d.xlsx", ("one", [["text"], ["a"]]))
+        rows = "".join(f'<row r="{n}"><c r="XFD{n}"><v>1</v></c></row>' for n in range(3, 3_000))
+        changed(path, b"</sheetData>", rows.encode())
+        assert any("more than 200 times its size" in one for one in documents(path)[1])
+
+    def test_a_document_below_very_many_empty_rows_is_read(self, tmp_path: Path) -> None:
+        path = book(tmp_path / "d.xlsx", ("one", [["text"], ["a"]]))
+        last = b'<row r="30000"><c r="A30000" t="str"><v>b</v></c></row>'
+        changed(path, b"</sheetData>", last)
+        assert [one.text for one in documents(path)[0]] == ["a", "b"]
+
+    @pytest.mark.filterwarnings("error")
+    def test_what_the_library_warns_of_is_told_in_our_words(self, tmp_path: Path) -> None:
+        """A date after the year 9999 is an error in a cell, as #SPILL! is; missing styles are nobody's business."""
+        rows = [["text", "when"], ["a", datetime.datetime(2024, 5, 1)], ["b", None]]
+        path = book(tmp_path / "d.xlsx", ("one", rows))
+        changed(path, b"<v>45413</v>", b"<v>99999999</v>", keep=False)
+        changed(
+            path,
+            b"</sheetData>",
+            b'<row r="4"><c r="A4" t="e"><v>#SPILL!</v></c><c r="B4"><v>1</v></c></row>',
+        )
+        found, said = documents(path)
+        assert [one.text for one in found] == ["a", "b", ""]
+        assert any("cells that hold an error such as #N/A are taken as empty: 2." in one for one in said)
 
     def test_rows_past_the_end_of_a_sheet_do_not_go_on_for_ever(self, tmp_path: Path) -> None:
         path = book(tmp_path / "d.xlsx", ("one", [["text"], ["a"]]))
-        far = io.BytesIO()
-        with zipfile.ZipFile(path) as old, zipfile.ZipFile(far, "w") as new:
-            for part in old.infolist():
-                content = old.read(part).replace(b'<row r="2"', b'<row r="99999999999"')
-                new.writestr(part, content)
-        path.write_bytes(far.getvalue())
+        changed(path, b'<row r="2"', b'<row r="99999999999"', keep=False)
         assert documents(path)[0] == []
 
 

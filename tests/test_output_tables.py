@@ -19,6 +19,8 @@ import pytest
 
 from conftest import Himecat
 from himecat import Default, HiMeCat
+from himecat.input.header import MOST_COLUMNS
+from himecat.input.tables import column_names
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -28,7 +30,7 @@ TEXTS = {
     "politics": "parliament passed the budget law",
 }
 EVIL = ("=1+1", "+cmd|' /C calc'!A0", "@SUM(A1)", "#N/A", "http://example.org", "-7", "ärger\nzwei")
-ADDED = ["path", "level1", "level2", "confidence"]
+ADDED = ["path", "level1", "level2", "confidence", "none"]
 OTHERS = [f"alternative{n}{end}" for n in (1, 2) for end in ("", "_confidence")]
 
 
@@ -63,6 +65,29 @@ def run(himecat: Himecat, model: Path, documents: Path, output: Path, *more: obj
     ended = himecat("predict", model, documents, "-o", output, *more)
     assert ended.code == 0, ended.err
     return ended
+
+
+def test_a_folder_of_texts_becomes_a_table(himecat: Himecat, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts" / "sport").mkdir(parents=True)
+    (tmp_path / "texts" / "sport" / "a.txt").write_text(TEXTS["sport/tennis"])
+    run(himecat, model, tmp_path / "texts", tmp_path / "out.csv")
+    head, row = csv.reader((tmp_path / "out.csv").read_text("utf-8-sig").splitlines())
+    assert head == ["id", "text", *ADDED, *OTHERS]
+    assert row[:3] == ["sport/a.txt", TEXTS["sport/tennis"], "sport/tennis"]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_sheet_of_very_many_columns_is_refused_as_a_table(
+    himecat: Himecat, model: Path, tmp_path: Path, named: bool
+) -> None:
+    """Columns without a name get one: each another, and none of thousands of characters."""
+    names = tuple(f"column {n}" if named else "" for n in range(MOST_COLUMNS))
+    assert sum(map(len, column_names("", names))) < 16 * MOST_COLUMNS
+    assert len({*column_names("", names)}) == MOST_COLUMNS
+    (tmp_path / "docs.csv").write_text(",".join([*names, "text"]) + "\n" + "," * MOST_COLUMNS + "goal\n")
+    ended = himecat("predict", model, tmp_path / "docs.csv", "-o", tmp_path / "out.parquet")
+    assert (ended.code, (tmp_path / "out.parquet").exists()) == (2, False)
+    assert "too many columns for a table: write JSON lines (.jsonl)" in ended.err
 
 
 def test_excel_has_the_own_columns_and_then_ours_and_no_formula(
@@ -109,7 +134,7 @@ def test_json_lines_are_what_they_were_without_labels_and_options(
     documents = tmp_path / "docs.jsonl"
     documents.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS.values()))
     plain = [json.loads(line) for line in run(himecat, model, documents, Path("-")).out.splitlines()]
-    assert [list(line) for line in plain] == [["id", "path", "confidence", "leaf"]] * 3
+    assert [list(line) for line in plain] == [["id", "path", "confidence", "leaf", "none"]] * 3
     more = run(himecat, model, documents, Path("-"), "--top", 1, "--min-confidence", 1).out.splitlines()
     for before, line in zip(plain, map(json.loads, more), strict=True):
         assert line["leaf"] is False

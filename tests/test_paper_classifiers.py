@@ -230,6 +230,14 @@ def test_a_small_training_set_is_passed_over_more_often(monkeypatch: pytest.Monk
         assert len(batches) == steps
         assert sum(batches) == steps / 3 * 40
         assert sum(told) == 4
+    # Of 2 classes with 24 documents each an epoch has 3 steps, of 1 and 40 it has 1 and 5, whatever there is.
+    for documents, min_steps, steps in ((24, 0, 12), (1, 0, 4), (40, 0, 20), (1, 7, 7)):
+        batches.clear()
+        told.clear()
+        cnn = KimCNN(epochs=4, batch_size=16, maps=2, min_steps=min_steps, epoch_documents=documents)
+        cnn.fit(training, words, seed=0, advance=told.append)
+        assert len(batches) == steps
+        assert sum(told) == 4
 
 
 def test_training_of_the_network_leaves_the_global_randomness_alone() -> None:

@@ -28,9 +28,13 @@ def distance(one: Points, other: Points) -> float:
     return float(np.arccosh(1 + 2 * apart))
 
 
-def loss_of(points: Points, u: int, others: list[int]) -> float:
+PENALTY = 0.7
+
+
+def loss_of(points: Points, u: int, others: list[int], penalty: float = PENALTY) -> float:
     distances = np.array([distance(points[u], points[v]) for v in others])
-    return float(distances[0] + np.log(np.exp(-distances).sum()))
+    shrunk = penalty * points[others[0]] @ points[others[0]]
+    return float(distances[0] + np.log(np.exp(-distances).sum()) + shrunk)
 
 
 def slopes(points: Points, u: int, others: list[int]) -> Points:
@@ -51,10 +55,12 @@ def plain_step(points: Points, u: int, others: list[int], rate: float) -> Points
     return np.asarray(moved * np.minimum(1.0, (1 - MARGIN) / lengths))
 
 
-def step(points: Points, u: int, others: list[int], rate: float) -> tuple[Points, float]:
+def step(
+    points: Points, u: int, others: list[int], rate: float, penalty: float = PENALTY
+) -> tuple[Points, float]:
     moved = points.copy()
     room = np.empty((len(others), 4)), np.empty(points.shape[1])
-    loss = move_edge(moved, u, np.array(others), len(others), rate, *room)
+    loss = move_edge(moved, u, np.array(others), len(others), rate, penalty, *room)
     return moved, loss
 
 
@@ -97,28 +103,59 @@ def test_no_step_leaves_the_ball() -> None:
 
 
 def test_points_at_the_same_place_stay_finite() -> None:
-    moved, loss = step(np.full((3, 2), 0.1), 0, [1, 2], 0.1)
+    points = np.full((3, 2), 0.1)
+    moved, loss = step(points, 0, [1, 2], 0.1, penalty=0.0)
     assert loss == pytest.approx(np.log(2))
     assert (moved == 0.1).all()
+    # Their distance has no gradient; the length of the target has one.
+    moved, loss = step(points, 0, [1, 2], 0.1, penalty=1.0)
+    assert loss == pytest.approx(np.log(2) + 0.02)
+    np.testing.assert_allclose(moved, [[0.1, 0.1], [0.1 - 0.1 * 0.98**2 / 4 * 0.2] * 2, [0.1, 0.1]])
+
+
+def test_a_step_is_that_of_gensim() -> None:
+    gensim = pytest.importorskip("gensim.models.poincare")
+    edges = [("a", "b"), ("c", "d"), ("e", "f")]
+    model = gensim.PoincareModel(edges, size=4, negative=2, regularization_coeff=PENALTY, burn_in=0)
+    points = np.random.default_rng(5).uniform(-0.4, 0.4, (6, 4))
+    model.kv.vectors = points.copy()
+    u, others = 0, [1, 3, 4]
+    batch = model._prepare_training_batch([(u, others[0])], [others[1:]])
+    batch.compute_loss()
+    model._update_vectors_batch(batch)
+    moved, _ = step(points, u, others, model.alpha)
+    np.testing.assert_allclose(moved, model.kv.vectors, atol=1e-9)
+
+
+def moved_by(sources: list[int], targets: list[int], order: list[int], n_negatives: int) -> list[bool]:
+    """Which points steps for some edges of a graph move, without a penalty."""
+    n_nodes = max(*sources, *targets) + 1
+    ends = np.array(sources, dtype=np.int32), np.array(targets, dtype=np.int32)
+    linked = Graph(n_nodes, 0, {"word": ends}, ends[0]).linked()
+    points = np.random.default_rng(0).uniform(-0.1, 0.1, (n_nodes, 3))
+    before = points.copy()
+    move_edges(
+        points, *ends, np.array(order), linked.values, linked.offsets, n_negatives, 0.1, 0.0, np.uint64(1)
+    )
+    return [bool(row.any()) for row in points != before]
 
 
 def test_negatives_are_never_the_node_itself_nor_its_neighbours() -> None:
-    # Node 0 is linked with 1, 2 and 3: only 4 can stand against its edges.
-    points = np.random.default_rng(0).uniform(-0.1, 0.1, (5, 3))
-    linked, offsets = np.array([1, 2, 3, 0, 0, 0]), np.array([0, 3, 4, 5, 6, 6])
-    before = points.copy()
-    edges = np.array([0]), np.array([1]), np.zeros(50, dtype=np.int64)
-    move_edges(points, *edges, linked, offsets, 3, 0.1, np.uint64(1))
-    assert (points != before).any(axis=1).tolist() == [True, True, False, False, True]
+    # Node 0 is linked with 1, 2 and 3: only 4 and 5 can stand against its edges.
+    moved = moved_by([0, 0, 3, 4], [1, 2, 0, 5], [0] * 50, 3)
+    assert moved == [True, True, False, False, True, True]
+
+
+def test_nodes_with_many_edges_are_drawn_more_often() -> None:
+    # Against the edge (0, 1): a star of 400 edges with its centre at 2, and a single edge far from it.
+    sources, targets = [0, *range(5, 405), 3], [1, *([2] * 400), 4]
+    trials = [moved_by(sources, targets, [0] * tries, 1) for tries in range(1, 21)]
+    assert sum(moved[2] for moved in trials) > 15
+    assert not any(moved[3] or moved[4] for moved in trials)
 
 
 def test_an_edge_with_nothing_to_stand_against_it_does_not_move() -> None:
-    points = np.random.default_rng(0).uniform(-0.1, 0.1, (2, 3))
-    before = points.copy()
-    edges = np.array([0]), np.array([1]), np.zeros(5, dtype=np.int64)
-    loss = move_edges(points, *edges, np.array([1, 0]), np.array([0, 1, 2]), 3, 0.1, np.uint64(1))
-    assert loss == 0.0
-    assert (points == before).all()
+    assert moved_by([0], [1], [0] * 5, 3) == [False, False]
 
 
 def test_words_of_the_same_documents_point_the_same_way() -> None:

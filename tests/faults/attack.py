@@ -15,7 +15,15 @@ from faults.case import Verdict, attack
 from faults.judge import masked
 from faults.runner import Pool, why_not
 
-GOALS = {"inputs": 10_000, "interrupt": 500, "models": 2_000, "bombs": 150, "places": 200}
+GOALS = {
+    "inputs": 8_000,
+    "sources": 4_000,
+    "answers": 2_000,
+    "interrupt": 500,
+    "models": 2_000,
+    "bombs": 150,
+    "places": 200,
+}
 """How many attacks of each kind an hour has to try; what time is left goes to more of them, in these shares."""
 
 _SECONDS_BETWEEN_LINES = 30

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faults import material as m
+from faults import workbook_bombs as large
 from faults.case import Scene
 from faults.inputs import models
 from faults.runner import Run
@@ -25,7 +26,7 @@ def attack(scene: Scene) -> None:
     make, megabytes = _BOMBS[name]
     m.write_sound(scene.folder)
     run, outputs = make(scene)
-    scene.verdict.title = name
+    scene.verdict.title = f"{name} {scene.verdict.title}".strip()
     ended = scene.judged(run, outputs, also_on_failure=run.arguments[0] == "check", megabytes=megabytes)
     if ended.megabytes > megabytes and not ended.killed:
         scene.wrong(f"it took {ended.megabytes} MB, and {megabytes} are allowed")
@@ -262,6 +263,61 @@ def _synthesize(scene: Scene) -> tuple[Run, dict[str, str]]:
     return Run(["synthesize", model, "physics", "-n", "10000", "--json=r.json"]), {"r.json": "json"}
 
 
+# -- workbooks, pages and answers ------------------------------------------------------------------------------
+
+
+def _workbook(scene: Scene) -> tuple[Run, dict[str, str]]:
+    kind = scene.random.choice(list(large.KINDS))
+    scene.verdict.title = kind
+    return _place(
+        scene, "docs.xlsx", scene.pool.once(f"workbook-{kind}", lambda _: large.workbook(kind, False))
+    )
+
+
+def _answers(scene: Scene) -> tuple[Run, dict[str, str]]:
+    kind = scene.random.choice(list(large.KINDS))
+    scene.verdict.title = kind
+    data = scene.pool.once(f"answers-{kind}", lambda _: large.workbook(kind, True))
+    (scene.folder / "answers.xlsx").write_bytes(data)
+    model = str(models(scene.pool)["model"])
+    return Run(["correct", model, "answers.xlsx", "-q", "--threads=1", "-o", "new"]), {"new": "model"}
+
+
+def _pages(scene: Scene) -> tuple[Run, dict[str, str]]:
+    scene.verdict.title = scene.random.choice(list(large.PAGES))
+    large.page_folder(scene.verdict.title, scene.folder)
+    model = str(models(scene.pool)["model"])
+    if scene.random.random() < 0.5:
+        return Run(["check", "texts", "--labels-from-folders", "-q"]), {}
+    return Run(["predict", model, "texts", "-q", "--threads=1", "-o", "out.jsonl"]), {"out.jsonl": "lines"}
+
+
+def _review(scene: Scene) -> tuple[Run, dict[str, str]]:
+    documents: list[Any] = m.sound() + [
+        {"id": f"more-{n}", "text": f"quantum laser {n % 7}"} for n in range(1_500)
+    ]
+    documents[1] |= {"labels": [], "text": "quantum " * MB}
+    (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))
+    output = f"review{scene.random.choice(['.xlsx', '.csv', '.jsonl'])}"
+    model = str(models(scene.pool)[scene.random.choice(["model", "default"])])
+    run = Run(["review", model, "docs.jsonl", "-n", "500", "-q", "--threads=1", "-o", output])
+    return run, {output: "review"}
+
+
+def _table_of_fields(scene: Scene) -> tuple[Run, dict[str, str]]:
+    """Every document has fields of its own: the table has a column for each."""
+    many = scene.random.choice([3_000, 40_000])
+    documents: list[Any] = [
+        {**one, f"field {n}": n} for n, one in enumerate(m.sound() * (many // 24), start=1)
+    ]
+    for n, one in enumerate(documents):
+        one["id"] = str(n)
+    (scene.folder / "docs.jsonl").write_bytes(m.json_lines(documents))
+    output = f"out{scene.random.choice(['.xlsx', '.csv', '.parquet'])}"
+    model = str(models(scene.pool)["model"])
+    return Run(["predict", model, "docs.jsonl", "-q", "--threads=1", "-o", output]), {output: "table"}
+
+
 _BOMBS: dict[str, tuple[Callable[[Scene], tuple[Run, dict[str, str]]], int]] = {
     "a compressed file that becomes gigabytes": (_packed, 4096),
     "a tree of very many leaves": (_many_leaves, _SMALL_MACHINE),
@@ -279,4 +335,9 @@ _BOMBS: dict[str, tuple[Callable[[Scene], tuple[Run, dict[str, str]]], int]] = {
     "very many keywords": (_keywords, 4096),
     "predictions with very long paths": (_score, 4096),
     "very many synthetic documents": (_synthesize, 4096),
+    "a workbook that becomes large": (_workbook, _SMALL_MACHINE),
+    "answers that become large": (_answers, _SMALL_MACHINE),
+    "a page that is all markup": (_pages, _SMALL_MACHINE),
+    "a long review": (_review, _SMALL_MACHINE),
+    "a table of very many columns": (_table_of_fields, _SMALL_MACHINE),
 }

@@ -132,10 +132,12 @@ def attack(pool: Pool, kind: str, seed: int, number: int, keep: bool = False) ->
 
 def kinds() -> dict[str, Attack]:
     """The kinds of attacks by name."""
-    from faults import bombs, damage, inputs, interrupt, places
+    from faults import answers, bombs, damage, inputs, interrupt, places, sources
 
     return {
         "inputs": inputs.attack,
+        "sources": sources.attack,
+        "answers": answers.attack,
         "interrupt": interrupt.attack,
         "interrupt-quick": interrupt.quick_attack,
         "models": damage.attack,

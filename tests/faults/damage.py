@@ -72,8 +72,14 @@ def attack(scene: Scene) -> None:
 # -- bytes -----------------------------------------------------------------------------------------------------
 
 
-def _bytes(model: Path, _: Path, rng: Random) -> str:
-    file = model / rng.choice(_FILES)
+def damage_corpus(model: Path, other: Path, rng: Random) -> str:
+    """Damage the documents that are kept with a model; what was done to them."""
+    name = "corpus.safetensors"
+    return rng.choice([_bytes, _bytes, _bytes, _header, _header, _files])(model, other, rng, name)
+
+
+def _bytes(model: Path, _: Path, rng: Random, name: str = "") -> str:
+    file = model / (name or rng.choice(_FILES))
     data = bytearray(file.read_bytes())
     at = rng.randrange(len(data))
     run = rng.choice([1, 4, 16, 300])
@@ -158,11 +164,11 @@ def _json(model: Path, _: Path, rng: Random) -> str:
     return f"{kind} {literal[:20]} at {'/'.join(map(str, path))} of model.json"
 
 
-def _weights_header(model: Path, _: Path, rng: Random) -> str:
+def _header(model: Path, _: Path, rng: Random, file_name: str = "weights.safetensors") -> str:
     """A header of the weights that claims too much, with the length and hash that go with it."""
     import hashlib
 
-    file = model / "weights.safetensors"
+    file = model / file_name
     data = file.read_bytes()
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
@@ -190,7 +196,10 @@ def _weights_header(model: Path, _: Path, rng: Random) -> str:
     file.write_bytes(data)
     if rng.random() < 0.7:
         document = json.loads((model / "model.json").read_text())
-        document["weights"] |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        document[file_name.partition(".")[0]] |= {
+            "bytes": len(data),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
         (model / "model.json").write_text(json.dumps(document, ensure_ascii=False))
     return f"a header with another {kind} of {name}"
 
@@ -198,8 +207,8 @@ def _weights_header(model: Path, _: Path, rng: Random) -> str:
 # -- files -----------------------------------------------------------------------------------------------------
 
 
-def _files(model: Path, other: Path, rng: Random) -> str:
-    file = model / rng.choice(_FILES)
+def _files(model: Path, other: Path, rng: Random, name: str = "") -> str:
+    file = model / (name or rng.choice(_FILES))
     kind = rng.choice(
         ["swapped", "missing", "empty", "folder", "link", "loop", "fifo", "extra", "model is a file",
         "model is a loop",
@@ -242,4 +251,4 @@ def _files(model: Path, other: Path, rng: Random) -> str:
     return f"{kind} ({file.name})"
 
 
-_DAMAGES: list[Damage] = [_bytes] * 5 + [_json] * 4 + [_weights_header, _files]
+_DAMAGES: list[Damage] = [_bytes] * 5 + [_json] * 4 + [_header, _files]

@@ -80,7 +80,7 @@ def packed(data: bytes, packing: str) -> bytes:
     return data
 
 
-def _documents(rng: Random, sound: list[Any], folder: Path) -> str:
+def odd_documents(rng: Random, sound: list[Any], folder: Path) -> str:
     """Write documents that are bad in one to three ways; gives the file's name."""
     spoiled: list[Any] = sound
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
@@ -141,7 +141,7 @@ def _on_documents(scene: Scene, command: str) -> tuple[Run, dict[str, str]]:
     rng, folder = scene.random, scene.folder
     if command == "check" and rng.random() < 0.15:
         return _on_dataset(scene, "check")
-    name = _documents(rng, m.sound(rng.choice([5, 5, 8])), folder)
+    name = odd_documents(rng, m.sound(rng.choice([5, 5, 8])), folder)
     skip = ["--skip-bad"] if rng.random() < 0.4 and command != "explain" else []
     if command in ("predict", "explain"):
         model = str(models(scene.pool)[rng.choice(["model", "default"])])

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faults import answers, workbooks
 from faults import material as m
 from faults.case import Scene
 from faults.inputs import models
-from faults.judge import TEMPORARY, judge_files, judge_output, snapshot
+from faults.judge import TEMPORARY, Snapshot, is_below, judge_files, judge_output, snapshot
 from faults.runner import Ended, Pool, Run
 
 
@@ -35,6 +36,9 @@ class Command:
 
 _PREDICT = ("predict", "MODEL", "docs.jsonl", "-q", "--threads=1", "-o", "out.jsonl")
 _FIT = tuple(m.fit_arguments())
+_REVIEW = ("review", "MODEL", "docs.jsonl", "-q", "--threads=1", "-o")
+_CORRECT = ("correct", "model", "answers.xlsx", "-q", "--threads=1")
+_TABLE = ("predict", "MODEL", "docs.jsonl", "-q", "--threads=1", "-o")
 _DEMO = ("demo", "-o", "demo", "-q", *m.TINY)
 _DEMO_FILES = {"demo": "folder", "demo/model": "model", "demo/predictions.jsonl": "lines"}
 _COMPARE = (
@@ -53,6 +57,26 @@ COMMANDS = [
         ("check", "docs.jsonl", "--taxonomy=tree.yaml", "-q", "--json=r.json"),
         {"r.json": "json"},
         old=True,
+    ),
+    Command("correct", _CORRECT, {"model": "model"}, old=True),
+    Command("correct -o", (*_CORRECT, "-o", "new"), {"new": "model"}, again=("--overwrite",)),
+    Command(
+        "correct --add", ("correct", "model", "answers.jsonl", "--add=more.jsonl", "-q", "--threads=1"),
+        {"model": "model"}, old=True,
+    ),
+    Command("review", (*_REVIEW, "review.xlsx"), {"review.xlsx": "review"}),
+    Command("review again", (*_REVIEW, "review.xlsx"), {"review.xlsx": "review"}, old=True),
+    Command("review as CSV", (*_REVIEW, "review.csv"), {"review.csv": "review"}, old=True),
+    Command("review as lines", (*_REVIEW, "review.jsonl"), {"review.jsonl": "review"}, old=True),
+    Command("predict to Excel", (*_TABLE, "out.xlsx"), {"out.xlsx": "table"}, old=True),
+    Command("predict to CSV", (*_TABLE, "out.csv"), {"out.csv": "table"}, old=True),
+    Command("predict to Parquet", (*_TABLE, "out.parquet"), {"out.parquet": "table"}, old=True),
+    Command(
+        "predict --report", (*_TABLE, "out.tsv", "--report=page.html"), {"out.tsv": "table", "page.html": "page"},
+        old=True,
+    ),
+    Command(
+        "fit --report", (*_FIT, "--overwrite", "--report=page.html"), {"model": "model", "page.html": "page"}, old=True
     ),
     Command("explain", ("explain", "MODEL", "physics", "--json=r.json"), {"r.json": "json"}, old=True),
     Command("synthesize", ("synthesize", "MODEL", "physics", "--json=r.json"), {"r.json": "json"}, old=True),
@@ -80,16 +104,19 @@ MODES: dict[str, tuple[str, int, bool]] = {
     "Ctrl-C": ("send", signal.SIGINT, False),
     "terminated": ("send", signal.SIGTERM, False),
 }
+# Kinds of results that are the same bytes each time; others tell how long something took.
+_ALWAYS_THE_SAME = ("model", "lines", "table", "review")
 _ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 @dataclass(frozen=True)
 class Point:
-    """One place to interrupt: a command, the number of the call, and what happens there."""
+    """One place to interrupt: a command, the number of the call, what happens there, and the results otherwise."""
 
     command: Command
     at: int
     mode: str
+    results: Snapshot
 
 
 def points(pool: Pool, seed: int, slow: bool) -> list[Point]:
@@ -106,9 +133,10 @@ def points(pool: Pool, seed: int, slow: bool) -> list[Point]:
             ended = pool.command(place, _arguments(pool, command), shim=_shim(place, 0, "count", 0, False))
             assert ended.code == 0, (command.name, ended.err)
             assert ended.calls > 1, f"{command.name} writes, and no call was counted"
+            results = snapshot(place)
             for at in range(1, ended.calls + 1):
                 modes = [list(MODES)[at % len(MODES)]] if command.slow else list(MODES)
-                found.extend(Point(command, at, mode) for mode in modes)
+                found.extend(Point(command, at, mode, results) for mode in modes)
         random.Random(seed).shuffle(found)
         return found
 
@@ -133,8 +161,8 @@ def attack(scene: Scene, slow: bool = True) -> None:
     if not ended.fired:
         # Calls made by timing, such as a progress line's, could be fewer: then nothing was tried.
         scene.wrong("the call was not reached: the command makes fewer calls than when they were counted")
-    _judge(scene, command, ended, before, action)
-    _run_again(scene, command, arguments)
+    _judge(scene, point, ended, before, action)
+    _run_again(scene, point, arguments)
 
 
 def quick_attack(scene: Scene) -> None:
@@ -146,10 +174,10 @@ def _short(path: str) -> str:
     return "/".join("*.part" if TEMPORARY.fullmatch(part) else part for part in path.split("/")[-3:])
 
 
-def _judge(scene: Scene, command: Command, ended: Ended, before: dict[str, Any], action: str) -> None:
-    after = snapshot(scene.folder)
+def _judge(scene: Scene, point: Point, ended: Ended, before: Snapshot, action: str) -> None:
+    command, after = point.command, snapshot(scene.folder)
     # A signal may come when the result is there already. Of several files some may be new when one fails.
-    several = list(command.outputs.values()).count("text") > 1
+    several = len({name.split("/")[0] for name in command.outputs}) > 1
     done = ended.code == 0 or action != "fail" or several
     # Where removing itself failed, what could not be removed stays.
     may_stay = action == "kill" or (action == "fail" and ended.call in ("unlink", "rmdir"))
@@ -165,19 +193,19 @@ def _judge(scene: Scene, command: Command, ended: Ended, before: dict[str, Any],
             names = sorted(found.name for found in path.iterdir())
             if "report.html" not in names:
                 scene.wrong(f"{name} is not whole: it holds {', '.join(names)}")
-        elif kind != "text" and not _same_below(before, after, name):
+        elif kind != "text" and _below(before, name) != _below(after, name):
             scene.wrong(*judge_output(path, kind))
+            if kind in _ALWAYS_THE_SAME and _below(after, name) != _below(point.results, name):
+                scene.wrong(f"{name} is neither the old one nor the new one")
 
 
-def _same_below(before: dict[str, Any], after: dict[str, Any], name: str) -> bool:
-    def part(found: dict[str, Any]) -> dict[str, Any]:
-        return {key: value for key, value in found.items() if key == name or key.startswith(f"{name}/")}
-
-    return part(before) == part(after)
+def _below(found: Snapshot, name: str) -> Snapshot:
+    return {key: value for key, value in found.items() if is_below(key, [name])}
 
 
-def _run_again(scene: Scene, command: Command, arguments: list[str]) -> None:
-    """The same command ends well afterwards, and nothing that the first try left stays."""
+def _run_again(scene: Scene, point: Point, arguments: list[str]) -> None:
+    """The same command ends well afterwards with the same result, and nothing that the first try left stays."""
+    command = point.command
     more = [one for one in command.again if one not in arguments]
     (ended,) = scene.run(Run([*arguments, *more]), codes=(0,))
     if ended.code != 0:
@@ -190,9 +218,12 @@ def _run_again(scene: Scene, command: Command, arguments: list[str]) -> None:
     )
     if left:
         scene.wrong(f"run again, {len(left)} unfinished files stay: {left[0]}")
+    after = snapshot(scene.folder)
     for name, kind in command.outputs.items():
         if kind not in ("text", "folder"):
             scene.wrong(*judge_output(scene.folder / name, kind))
+        if kind in _ALWAYS_THE_SAME and _below(after, name) != _below(point.results, name):
+            scene.wrong(f"run again, {name} is another one")
 
 
 def _shim(folder: Path, at: int, action: str, value: int, always: bool) -> dict[str, Any]:
@@ -206,6 +237,17 @@ def _arguments(pool: Pool, command: Command) -> list[str]:
 
 def _prepare(pool: Pool, folder: Path, command: Command) -> None:
     m.write_sound(folder)
+    if command.name.startswith("correct"):
+        given = answers.rows()
+        (folder / "answers.xlsx").write_bytes(
+            workbooks.packed(workbooks.Book(workbooks.table(given)).parts())
+        )
+        (folder / "answers.jsonl").write_bytes(m.json_lines(given))
+        (folder / "more.jsonl").write_bytes(
+            m.json_lines([{"id": "new", "text": "quantum laser", "labels": "arts"}])
+        )
+        if "model" not in command.outputs:
+            shutil.copytree(models(pool)["default"], folder / "model")
     if not command.old:
         return
     for name, kind in command.outputs.items():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import os
 import re
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,11 @@ LONGEST_MESSAGE = 2_100
 TEMPORARY = re.compile(r"\.himecat-[^/]*|[^/]*\.(part|tmp)")
 """Names that a command may give to what it has not finished."""
 
+_LARGE = 1 << 28
 _MESSAGE = re.compile(r"(himecat: |warning:|skipped:|note:)")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _FAULTS = ("Traceback", "this should not have happened", "Exception ignored", "HARNESS ")
+_FORMULA = re.compile(r"[=@\t\r\n]|[+-](?!\d*\.?\d*(e[+-]?\d+)?$)", re.IGNORECASE)
 _PYTHON_WARNING = re.compile(r"\b(Runtime|Deprecation|Future|User|Resource|Syntax|Bytes|Encoding)Warning: ")
 
 Snapshot = dict[str, tuple[Any, ...]]
@@ -40,6 +45,9 @@ def snapshot(folder: Path) -> Snapshot:
             elif kind == stat.S_IFDIR:
                 found[name] = ("folder",)
                 look(entry.path, f"{name}/")
+            elif kind == stat.S_IFREG and status.st_size > _LARGE:
+                # Files with holes may be larger than any disk.
+                found[name] = ("large file", status.st_size, status.st_mtime_ns)
             elif kind == stat.S_IFREG:
                 with open(entry.path, "rb") as file:
                     found[name] = ("file", status.st_size, hashlib.file_digest(file, "sha256").hexdigest())
@@ -131,8 +139,12 @@ def strict_json(text: str) -> Any:
 
 
 def judge_output(path: Path, kind: str) -> list[str]:
-    """What is wrong with a file that a command says it has written: `lines`, `json`, `model`."""
+    """What is wrong with what a command says it has written: `lines`, `json`, `model`, `table`, `page`, `review`."""
     try:
+        if kind == "table" or (kind == "review" and path.suffix != ".jsonl"):
+            return [f"{path.name}: {one}" for one in _judge_table(path)]
+        if kind == "page":
+            return [f"{path.name}: {one}" for one in _judge_page(path.read_text(encoding="utf-8"))]
         if kind == "model":
             from himecat.model_folder.files import read_model
 
@@ -143,11 +155,55 @@ def judge_output(path: Path, kind: str) -> list[str]:
             written = path.read_text(encoding="utf-8")
             if written and not written.endswith("\n"):
                 return [f"{path.name} ends in the middle of a line"]
+            keys = {"suggestion1", "answer"} if kind == "review" else {"id", "path", "confidence", "leaf"}
             for line in written.split("\n")[:-1]:
-                if not {"id", "path", "confidence", "leaf"} <= strict_json(line).keys():
-                    return [f"{path.name} holds a line that is no prediction"]
+                if not keys <= strict_json(line).keys():
+                    return [
+                        f"{path.name} holds a line that is no {'question' if kind == 'review' else 'prediction'}"
+                    ]
     except (OSError, ValueError, AttributeError, UnicodeError) as error:
         return [f"{path.name} is not whole: {str(error)[:200]}"]
     except Exception as error:
         return [f"{path.name} cannot be read: {type(error).__name__}: {str(error)[:200]}"]
     return []
+
+
+def _judge_table(path: Path) -> list[str]:
+    """A table must open, and no text in it may begin a formula."""
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
+        pq.read_table(path)
+        return []
+    if ending == ".xlsx":
+        import openpyxl
+
+        sheets = openpyxl.load_workbook(path).worksheets
+        cells = [cell for row in sheets[0].iter_rows() for cell in row]
+        found = next((cell for cell in cells if cell.data_type in "fe"), None)
+        return (
+            []
+            if found is None
+            else [f"the cell {found.coordinate} is a formula or an error: {found.value!r:.60}"]
+        )
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        text = stream.read()
+    csv.field_size_limit(1 << 30)
+    # The delimiter is that of the documents.
+    wrong = ["it is no table"]
+    for delimiter in "\t" if ending == ".tsv" else ",;|\t~:.\x1fa ":
+        with suppress(csv.Error):
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+            if len({len(row) for row in rows}) == 1 and len(rows[0]) > 2:
+                found = next((cell for row in rows for cell in row if _FORMULA.match(cell)), None)
+                wrong = [] if found is None else [f"a cell begins a formula: {found[:60]!r}"]
+                break
+    return wrong
+
+
+def _judge_page(page: str) -> list[str]:
+    wrong = [] if page.rstrip().endswith("</html>") else ["it does not end"]
+    if "<script>alert" in page:
+        wrong.append("a text of the documents is markup")
+    return wrong

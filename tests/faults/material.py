@@ -135,4 +135,9 @@ def warm_commands(folder: Path) -> list[list[str]]:
         ["explain", "model", "--documents", "docs.jsonl"],
         ["synthesize", "model", "physics"],
         ["score", "found.jsonl", "data"],
+        ["predict", "default", "docs.csv", "-o", "out.xlsx", "-q", "--threads=1", "--report=page.html"],
+        ["predict", "default", "docs.csv", "-o", "out.parquet", "-q", "--threads=1"],
+        ["check", "out.xlsx", "--labels=level1,level2"],
+        ["review", "model", "docs.jsonl", "-o", "review.xlsx", "-q", "--threads=1"],
+        ["correct", "model", "docs.csv", "-q", "--threads=1"],
     ]

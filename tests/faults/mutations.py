@@ -21,6 +21,8 @@ ODD_TEXTS = [
     "!!python/object:os.system", "x" * 300, "x" * 5_000, "ü" * 2_000, "😀" * 100, "1e999", "9" * 400, "\ufeff",
     "%s%n", "{}",
     "[bold]x[/bold]", "[/]", "\\", "\\u0000", "..", "../../etc/passwd", "quantum " * 400,
+    "<script>alert(1)</script>", "</script><script>alert(1)</script>", "+1+1", "-1+1", "@SUM(A1)", "a > b", "a :: b",
+    "science > physics", "science|physics",
 ]  # fmt: skip
 ODD_VALUES: list[Any] = [
     None, True, False, 0, -1, 1.5, 10**400, -(10**30), float("nan"), float("inf"), -float("inf"), 1e308, [],

@@ -68,6 +68,38 @@ def test_half_a_result_is_seen(tmp_path: Path, content: str) -> None:
     assert judge_output(tmp_path / "out", "json" if "\n" not in content else "lines")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "content", "found"),
+    [
+        ("t.csv", "table", "id,path,x\n1,'=a,-0.5\n", ""),
+        ("t.csv", "table", "id,path,x\n1,=a,0.5\n", "begins a formula"),
+        ("t.csv", "table", "id,path,x\n1,+a,0.5\n", "begins a formula"),
+        ("t.tsv", "table", "id\tpath\tx\n1\ta\n", "no table"),
+        ("t.xlsx", "table", "PK", "cannot be read"),
+        ("p.html", "page", "<html>a</html>\n", ""),
+        ("p.html", "page", "<html>a", "does not end"),
+        ("p.html", "page", "<html><script>alert(1)</script></html>", "is markup"),
+        ("r.jsonl", "review", '{"id": "1"}\n', "no question"),
+    ],
+)
+def test_bad_tables_and_pages_are_seen(
+    tmp_path: Path, name: str, kind: str, content: str, found: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    wrong = judge_output(tmp_path / name, kind)
+    assert found in wrong[0] if found else wrong == []
+
+
+@pytest.mark.parametrize("value", ["=1+1", "plain"])
+def test_a_formula_in_a_workbook_is_seen(tmp_path: Path, value: str) -> None:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["id", value])
+    book.save(tmp_path / "t.xlsx")
+    assert bool(judge_output(tmp_path / "t.xlsx", "table")) == (value != "plain")
+
+
 def test_the_same_number_is_the_same_attack(pool: Pool) -> None:
     def files(number: int) -> object:
         scene = Scene(pool, "inputs", 5, number)

@@ -15,6 +15,6 @@ def test_places(survives: Callable[[str, range], None], start: int) -> None:
     survives("places", range(start, min(start + 5, 19)))
 
 
-@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("number", range(21))
 def test_bombs(survives: Callable[[str, range], None], number: int) -> None:
     survives("bombs", range(number, number + 1))

@@ -37,6 +37,8 @@ class Assignments:
         are fewer, or the others are out of the question.
     labelled : array of bool, optional
         Which documents stay where a label of their own puts them.
+    none : array, optional
+        The probability that a document belongs to none of the categories; None where the model does not know it.
 
     Examples
     --------
@@ -54,6 +56,7 @@ class Assignments:
     best: NodeArray | None = None
     best_confidence: FloatArray | None = None
     labelled: npt.NDArray[np.bool_] | None = None
+    none: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -77,6 +80,11 @@ class Assignments:
         """The confidences of the best leaves to six digits; no columns where none were asked for."""
         found = np.zeros((len(self), 0)) if self.best_confidence is None else self.best_confidence
         return np.asarray(np.round(found.astype(np.float64), 6), dtype=np.float64)
+
+    @cached_property
+    def rounded_none(self) -> npt.NDArray[np.float64] | None:
+        """The probabilities of belonging nowhere to six digits."""
+        return None if self.none is None else np.asarray(np.round(self.none.astype(np.float64), 6))
 
     @property
     def reached_leaf(self) -> npt.NDArray[np.bool_]:
@@ -136,6 +144,7 @@ def assign(
     *,
     best: int = 0,
     known: Supervision | None = None,
+    none: FloatArray | None = None,
 ) -> Assignments:
     """Choose the most probable leaf, or the deepest node that is probable enough.
 
@@ -150,6 +159,10 @@ def assign(
         How many of the most probable leaves are told of each document.
     known : Supervision, optional
         Documents whose category is known: they stay there, and go on below it by the probabilities of its leaves.
+        Those known to belong nowhere are placed nowhere.
+    none : array, optional
+        The probability of each document that it belongs to no category. A node is then as probable as its share of
+        the rest, and with `min_confidence` a document that rather belongs nowhere stays at the root.
 
     Examples
     --------
@@ -160,21 +173,35 @@ def assign(
     [(('d',), (0.8,)), (('a', 'c'), (1.0, 0.75))]
     >>> [tree.path(leaf) for leaf in found.best[1].tolist()], found.labelled.tolist()
     ([('a', 'c'), ('a', 'b')], [False, True])
+    >>> list(assign(tree, sure, 0.5, none=np.array([0.1, 0.6], dtype=np.float32)))
+    [('d',), ()]
     """
+    if none is not None and known is not None:
+        none = none.copy()
+        none[known.rows], none[known.nowhere] = 0.0, 1.0
     if known is not None and len(known.rows):
         leaf_probabilities = _within(taxonomy, leaf_probabilities, known)
     size = rows_at_once(len(taxonomy))
     parts = [
-        _assign_some(taxonomy, leaf_probabilities[first : first + size], min_confidence)
+        _assign_some(
+            taxonomy,
+            leaf_probabilities[first : first + size],
+            min_confidence,
+            None if none is None else none[first : first + size],
+        )
         for first in range(0, max(1, len(leaf_probabilities)), size)
     ]
     ends, confidence = (np.concatenate(part) for part in zip(*parts, strict=True))
-    found = Assignments(taxonomy, ends, confidence)
+    found = Assignments(taxonomy, ends, confidence, none=none)
     if known is not None:
         found = _held(found, known)
     if best:
         leaves, sure = _best(taxonomy, leaf_probabilities, best)
         found = replace(found, best=leaves, best_confidence=sure)
+    if known is not None and len(known.nowhere):
+        away = np.zeros(len(found), dtype=np.bool_)
+        away[known.nowhere] = True
+        found = found.without(away)
     return found
 
 
@@ -200,7 +227,7 @@ def _held(found: Assignments, known: Supervision) -> Assignments:
     for row, depth in zip(known.rows.tolist(), depths[known.nodes].tolist(), strict=True):
         confidence[row, :depth] = 1.0
     labelled = np.zeros(len(nodes), dtype=np.bool_)
-    labelled[known.rows] = True
+    labelled[known.rows] = labelled[known.nowhere] = True
     return replace(found, nodes=nodes, confidence=confidence, labelled=labelled)
 
 
@@ -220,16 +247,20 @@ def _best(taxonomy: Taxonomy, leaf_probabilities: FloatArray, count: int) -> tup
 
 
 def _assign_some(
-    taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float
+    taxonomy: Taxonomy, leaf_probabilities: FloatArray, min_confidence: float, none: FloatArray | None
 ) -> tuple[NodeArray, FloatArray]:
     n_documents = len(leaf_probabilities)
     ends = np.asarray(taxonomy.leaves, dtype=np.int64)[leaf_probabilities.argmax(axis=1)]
     nodes_at = node_probabilities(taxonomy, leaf_probabilities)
-    below = np.flatnonzero(leaf_probabilities.max(axis=1, initial=0.0) < min_confidence)
+    bound: float | npt.NDArray[np.float64] = min_confidence
+    if none is not None and min_confidence > 0:
+        bound = np.where(none > 0.5, np.inf, min_confidence / np.maximum(1.0 - none, 0.5))
+    below = np.flatnonzero(leaf_probabilities.max(axis=1, initial=0.0) < bound)
     if len(below):
         found = nodes_at[below]
         # Depth counts before probability, and the root is always probable enough.
-        rank = np.where(found >= min_confidence, np.asarray(taxonomy.depths) + found / 2, -1.0)
+        enough = bound[below, None] if isinstance(bound, np.ndarray) else bound
+        rank = np.where(found >= enough, np.asarray(taxonomy.depths) + found / 2, -1.0)
         rank[:, 0] = 0.0
         ends[below] = rank.argmax(axis=1)
     path = taxonomy.lineage_rows(ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -15,10 +15,13 @@ from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
 from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
 from himecat.classifier.name_seeds import name_seeds
+from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
-from himecat.classifier.stacking import view_weights
+from himecat.classifier.several import SeveralClassifier, fit_several
+from himecat.classifier.spectral_space import spectral_space
+from himecat.classifier.stacking import told, view_weights
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
@@ -58,6 +61,8 @@ class DefaultClassifier:
         How scores become probabilities.
     quality : Quality or None
         How good the fit probably is; None where it is not known.
+    nowhere : Nowhere or None
+        What is known of documents that belong to no category; None in models of earlier versions.
     """
 
     name: ClassVar[str] = "default"
@@ -67,6 +72,7 @@ class DefaultClassifier:
     scorer: Scorer
     calibration: Calibration
     quality: Quality | None = None
+    nowhere: Nowhere | None = None
 
     @property
     def own_views(self) -> tuple[View, ...]:
@@ -84,20 +90,41 @@ class DefaultClassifier:
         found: FloatArray = self.views["words"].weights
         return found
 
+    @property
+    def unused_metadata(self) -> tuple[str, ...]:
+        """Metadata types whose learned weight is 0."""
+        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
+
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
+        return self._probabilities(corpus, threads, None)[0]
+
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same, and the probability of belonging to none of them; None where the model does not know it."""
+        return self._probabilities(corpus, threads, self.nowhere)
+
+    def _probabilities(
+        self, corpus: Corpus, threads: int, nowhere: Nowhere | None
+    ) -> tuple[FloatArray, FloatArray | None]:
         size = rows_at_once(len(self.taxonomy), _BATCH)
         starts = range(0, len(corpus), size)
 
-        def batch_job(start: int) -> Callable[[], FloatArray]:
-            def job() -> FloatArray:
-                vectors = self.views.see(corpus.between(start, start + size), n_batches=len(starts))
-                return self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
+        def batch_job(start: int) -> Callable[[], tuple[FloatArray, FloatArray]]:
+            def job() -> tuple[FloatArray, FloatArray]:
+                documents = corpus.between(start, start + size)
+                vectors = self.views.see(documents, n_batches=len(starts))
+                leaves = self.calibration.probabilities(self.taxonomy, self.scorer.scores(vectors))
+                if nowhere is None:
+                    return leaves, np.zeros(0, dtype=np.float32)
+                return leaves, nowhere.probabilities(vectors.smoothed, familiarity(self.views, documents))
 
             return job
 
         parts = run_parallel([batch_job(start) for start in starts], threads)
-        return np.concatenate([np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32), *parts])
+        empty = np.zeros((0, self.taxonomy.n_leaves), dtype=np.float32)
+        leaves = np.concatenate([empty, *(part for part, _ in parts)])
+        none = np.concatenate([empty[:, 0], *(part for _, part in parts)])
+        return leaves, None if nowhere is None else none
 
     @one_blas_thread()
     def directions(self, corpus: Corpus) -> FloatArray:
@@ -121,7 +148,10 @@ class DefaultClassifier:
         """The states of the views, the scorer and the calibration; the vectors of the words are the space's."""
         arrays: dict[str, npt.NDArray[Any]] = {}
         settings: dict[str, Any] = {"calibration": self.calibration.state()}
-        for name, part in (("views", self.views), ("scorer", self.scorer)):
+        learned: dict[str, Any] = {"views": self.views, "scorer": self.scorer}
+        if self.nowhere is not None:
+            learned["nowhere"] = self.nowhere
+        for name, part in learned.items():
             settings[name], own = part.state()
             arrays.update({f"{name}/{key}": value for key, value in own.items()})
         if self.quality is not None:
@@ -151,7 +181,10 @@ class DefaultClassifier:
         scorer.check(space.taxonomy, views)
         # Folders of earlier versions have none.
         quality = Quality.from_dict(settings["quality"]) if "quality" in settings else None
-        return cls(space.taxonomy, views, scorer, calibration, quality)
+        nowhere = None
+        if "nowhere" in settings:
+            nowhere = Nowhere.from_state(settings["nowhere"], own("nowhere/"), views.dimension)
+        return cls(space.taxonomy, views, scorer, calibration, quality, nowhere)
 
 
 # Sums are taken in the same order for any number of threads, and in any thread.
@@ -203,7 +236,7 @@ def fit_default(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
     topics = [TopicsView(method.topics)] if method.topics else []
-    ngrams = [NgramsView()] if method.ngrams else []
+    ngrams = [NgramsView()] if method.ngrams and not material.several else []
     chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
@@ -215,15 +248,17 @@ def fit_default(
             weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
         )
         release_memory()
-        notes = [
-            f"{kind} weights: {_shown(weights)}"
-            for kind, weights in (
-                ("metadata", learned["metadata"].weights),
-                ("view", learned.weights if len(views) else {}),
-            )
-            if weights
-        ]
+        kinds_of = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
+        notes = [f"{kind} weights: {told(weights)}" for kind, weights in kinds_of.items() if weights]
         stage.advance(1, note="; ".join(notes) or None)
+    classifier: DefaultClassifier | SeveralClassifier
+    if material.several:
+        with progress.stage("Placing the documents", total=1):
+            classifier = fit_several(
+                taxonomy, learned, vectors, corpus, supervision, method, seed=own_seed, threads=threads
+            )
+        directions = classifier.directions_of_leaves
+        return Fitted(space or spectral_space(material, learned, directions, vectors), classifier)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
@@ -239,16 +274,15 @@ def fit_default(
             threads=threads,
             advance=stage.advance,
         )
-        if plan.folds:
-            progress.say(f"weights of the opinions: {_shown(classifier.scorer.weights)}")
+    if plan.folds:
+        progress.say(f"weights of the opinions: {told(classifier.scorer.weights)}")
+    familiar = familiarity(learned, corpus)
+    nowhere = learn_nowhere(taxonomy, vectors.smoothed, familiar, supervision, seeds, seed=own_seed)
+    classifier = replace(classifier, nowhere=nowhere)
     if space is None:
-        space = _spectral_space(material, classifier, vectors)
+        space = spectral_space(material, learned, classifier.scorer.directions, vectors)
     release_memory()
     return Fitted(space, classifier)
-
-
-def _shown(weights: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
 
 
 def memory_of_fit(
@@ -363,26 +397,3 @@ def fit_classifier(
     elif method.calibrate:
         quality = Quality(n_labelled=len(supervision), n_held_out=0, n_looked_at=0)
     return DefaultClassifier(taxonomy, views, scorer, calibration, quality)
-
-
-def _spectral_space(
-    material: Material, classifier: DefaultClassifier, vectors: DocumentVectors
-) -> JointSpace:
-    """The directions of labels, words, metadata values and documents as one space."""
-    taxonomy, corpus, views = material.taxonomy, material.corpus, classifier.views
-    part = views.part("words")
-    leaves = unit(classifier.scorer.directions[:, part])
-    values = {}
-    for kind in views["metadata"].types:
-        column = corpus.metadata[kind]
-        carried = column.values.counts(len(column.vocabulary))
-        values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
-    return JointSpace(
-        taxonomy=taxonomy,
-        labels=unit(taxonomy.sums_under(leaves, list(taxonomy))),
-        words=views["words"].vectors,
-        documents=unit(vectors.smoothed[:, part]),
-        metadata=values,
-        vocabulary=corpus.words,
-        values={kind: corpus.metadata[kind].vocabulary for kind in values},
-    )

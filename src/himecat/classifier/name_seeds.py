@@ -50,7 +50,9 @@ def name_seeds(
     sums = np.zeros((taxonomy.n_leaves, views.dimension), dtype=np.float32)
     mass = np.zeros(taxonomy.n_leaves, dtype=np.float32)
     if use_names:
-        for leaf, direction in enumerate(views.see_phrases(_names(taxonomy, vocabulary))):
+        for leaf, direction in enumerate(
+            views.see_phrases(name_phrases(taxonomy, taxonomy.leaves, vocabulary))
+        ):
             if direction.any():
                 sums[leaf] += np.float32(_NAME_MASS) * direction
                 mass[leaf] += _NAME_MASS
@@ -80,14 +82,29 @@ def name_words(name: str, tokenizer: Tokenizer = UNICODE) -> list[str]:
     return tokenizer.words(parted)
 
 
-def _names(taxonomy: Taxonomy, vocabulary: Vocabulary) -> list[Phrase]:
-    names = [frozenset(name_words(taxonomy.names[leaf], vocabulary.tokenizer)) for leaf in taxonomy.leaves]
+def name_phrases(
+    taxonomy: Taxonomy,
+    nodes: Sequence[int],
+    vocabulary: Vocabulary,
+    keywords: Mapping[int, Sequence[str]] | None = None,
+) -> list[Phrase]:
+    """The words of the names of categories, weighted by how few of them share a word, and their keywords.
+
+    Examples
+    --------
+    >>> from himecat import read_corpus
+    >>> tree, words = Taxonomy.from_paths([("red fox",), ("red car",)]), read_corpus(["a red fox", "a car"]).words
+    >>> [[words.names[word] for word in phrase.ids] for phrase in name_phrases(tree, tree.leaves, words)]
+    [['fox'], ['car']]
+    """
+    names = [frozenset(name_words(taxonomy.names[node], vocabulary.tokenizer)) for node in nodes]
     shared = Counter(word for words in names for word in words)
     found = []
-    for leaf, words in zip(taxonomy.leaves, names, strict=True):
+    for node, words in zip(nodes, names, strict=True):
         weights = {word: np.log(len(names) / shared[word]) / np.log(len(names)) for word in sorted(words)}
-        path = " ".join(name_words(" ".join(taxonomy.path(leaf))[-_LONGEST_PATH:]))
-        found.append(_phrase(vocabulary, weights, path))
+        path = " ".join(name_words(" ".join(taxonomy.path(node))[-_LONGEST_PATH:]))
+        added = list((keywords or {}).get(node, ()))
+        found.append(_phrase(vocabulary, weights | dict.fromkeys(added, 1.0), ", ".join([path, *added])))
     return found
 
 

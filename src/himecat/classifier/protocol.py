@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -42,12 +42,21 @@ class Classifier(Protocol):
         ...
 
     @property
+    def unused_metadata(self) -> Collection[str]:
+        """Metadata types that say nothing about the categories: their learned weight is 0."""
+        ...
+
+    @property
     def quality(self) -> Quality | None:
         """How good the fit probably is; None where it is not known."""
         ...
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
+        ...
+
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same, and the probability of belonging to none of them; None where the model does not know it."""
         ...
 
     def directions(self, corpus: Corpus) -> FloatArray:

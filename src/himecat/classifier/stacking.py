@@ -60,9 +60,7 @@ def stack(
     return {name: float(found.get(name, 0.0)) for name in opinions}
 
 
-def _most_probable(
-    parts: Exact, leaves: npt.NDArray[np.integer], centre: Exact, strength: float
-) -> Exact:
+def _most_probable(parts: Exact, leaves: npt.NDArray[np.integer], centre: Exact, strength: float) -> Exact:
     """Logarithms of the weights; the first number that is learned is a common scale."""
     rows = np.arange(len(leaves))
     chosen = parts[:, rows, leaves]
@@ -133,3 +131,14 @@ def view_weights(
     for name, one in zip(free, relative[len(together) :].tolist(), strict=True):
         lengths[name] = float(usual[name] * np.exp(one / 2))
     return lengths
+
+
+def told(weights: Mapping[str, float]) -> str:
+    """Weights in words.
+
+    Examples
+    --------
+    >>> told({"mixture": 1.0, "text": 0.25})
+    'mixture 1.00, text 0.25'
+    """
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())

@@ -66,7 +66,7 @@ def review(
         fitted.set_params(id_field=id_field)
     _check_encoder({"--output": output}, fitted)
     rows = fitted.review(documents, count, seed)
-    write_review(output, rows, fitted.taxonomy_, fitted.fields())
+    write_review(output, rows, fitted.taxonomy_, fitted.fields(), fitted.separator_)
     Progress(quiet=quiet).say(
         f"{counted(len(rows))} to look at {'is' if len(rows) == 1 else 'are'} in {output}: fill in the last column. "
         f"Then:\n  himecat correct {quote(str(model))} {quote(str(output))}"

@@ -60,6 +60,7 @@ def evaluate(
     keywords: o.Keywords = None,
     bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
+    several: o.Several = None,
     method: o.Method = None,
     encoder: o.Encoder = None,
     tokenizer: o.Tokenizer = "unicode",
@@ -95,6 +96,7 @@ def evaluate(
         "encoder": encoder,
         "tokenizer": tokenizer,
         "allow_empty_leaves": allow_empty_leaves,
+        "several": several,
         "min_confidence": min_confidence or 0.0,
         "random_state": seed,
         "threads": threads,
@@ -130,7 +132,7 @@ def _evaluate(
         arguments=arguments,
         quiet=quiet,
         holdout=holdout,
-        on_run=lambda done: progress.say(_line(f"draw {done.draw}", figures(done))),
+        on_run=lambda done: progress.say(_line(figures(done))),
     )
     return {
         "dataset": dataset.resolve().name,
@@ -157,11 +159,13 @@ def _errors(calibration: list[float | None]) -> str:
     return " ".join(shown) or "-"
 
 
-def _line(name: str, row: dict[str, Any]) -> str:
+def _line(row: dict[str, Any]) -> str:
     leaf, leaf_macro, overall, overall_macro, errors, seconds, cpu, memory = _cells(row)
     holdout = f"; {_holdout(row)}" if "held_out" in row else ""
+    if "sets" in row:
+        return f"{_sets(row['sets'])}, ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB"
     return (
-        f"{name}: leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
+        f"Leaf F1 {leaf} / {leaf_macro}, overall F1 {overall} / {overall_macro} (micro / macro), "
         f"ECE {errors}, {seconds} s, {cpu} CPU-s, {memory} MB{holdout}"
     )
 
@@ -169,6 +173,16 @@ def _line(name: str, row: dict[str, Any]) -> str:
 def _holdout(row: dict[str, Any]) -> str:
     later, before = ("{micro:.4f} / {macro:.4f}".format(**row[part]) for part in ("held_out", "had_them"))
     return f"leaf F1 of documents left out of fit {later}, of the same ones taken in {before}"
+
+
+def _sets(row: dict[str, Any]) -> str:
+    """The scores of sets of paths."""
+    sizes = row["paths_per_document"]
+    return (
+        f"Micro F1 of the categories {row['categories']['micro']:.4f}, with ancestors "
+        f"{row['with_ancestors']['micro']:.4f}, example F1 {row['example_f1']:.4f}, paths per document "
+        f"{sizes['given']:.2f} (true {sizes['true']:.2f})"
+    )
 
 
 def _table(found: dict[str, Any]) -> None:
@@ -187,5 +201,7 @@ def _table(found: dict[str, Any]) -> None:
     table.add_row("sd", *_cells(found["sd"]))
     shown = console()
     shown.print(table)
+    if "sets" in found["mean"]:
+        shown.print(f"Mean: {_sets(found['mean']['sets'])}", soft_wrap=True)
     if "held_out" in found["mean"]:
         shown.print(f"mean {_holdout(found['mean'])}", soft_wrap=True)

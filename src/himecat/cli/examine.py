@@ -65,6 +65,7 @@ def check(
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
+    several: o.Several = None,
     method: o.Method = None,
     tokenizer: o.Tokenizer = "unicode",
     settings: o.Set = None,
@@ -98,6 +99,7 @@ def check(
         tokenizer=tokenizer,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
+        several=several,
         **arguments,
     )
     report = model.check(documents)

@@ -27,6 +27,7 @@ def fit(
     skip_bad: o.SkipBad = False,
     bound: o.Bound = None,
     allow_empty_leaves: o.AllowEmpty = False,
+    several: o.Several = None,
     method: o.Method = None,
     encoder: o.Encoder = None,
     tokenizer: o.Tokenizer = "unicode",
@@ -81,6 +82,7 @@ def fit(
         encoder=encoder,
         skip_bad=skip_bad,
         allow_empty_leaves=allow_empty_leaves,
+        several=several,
         min_confidence=min_confidence or 0.0,
         random_state=seed,
         threads=threads,
@@ -97,8 +99,9 @@ def fit(
     if report is not None:
         write_page(report, model, documents, place_all(model, documents), fitted=True, progress=progress)
     result = f"sorted{documents.suffix}" if is_table(documents) else "predictions.jsonl"
+    kind = "categories" if model.gives_sets else "leaves"
     progress.say(
-        f"Learned {model.taxonomy_.n_leaves} leaves from {counted(len(model.space_.documents))}; "
+        f"Learned {len(model.paths_)} {kind} from {counted(len(model.space_.documents))}; "
         f"the model is in {output}. Next:\n"
         f"  himecat predict {quote(str(output))} {quote(str(documents))} -o {quote(result)}"
     )

@@ -90,6 +90,14 @@ AllowEmpty = Annotated[
     bool,
     option(INPUT, "Go on when a leaf has neither labelled documents nor keywords.", "--allow-empty-leaves"),
 ]
+Several = Annotated[
+    bool | None,
+    option(
+        INPUT,
+        "Documents may belong to several categories, and get a set of paths; found from the labels by default.",
+        "--several/--no-several",
+    ),
+]
 Keywords = Annotated[
     Path | None,
     option(

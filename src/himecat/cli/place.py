@@ -85,6 +85,7 @@ def predict(
 ) -> None:
     """Place documents on the paths of the tree, in order: a table, or one JSON line each.
 
+    A model of several categories per document gives a set of paths with a probability each, the surest first.
     A document that carries a label stays there, unless --ignore-labels. With --skip-bad a document that cannot be
     used gets an empty path.
 
@@ -201,10 +202,12 @@ def _open_table(
     columns = PlacedColumns(
         fitted.taxonomy_,
         header.names,
+        sets=fitted.gives_sets,
         separator=fitted.joint,
         top=top,
-        guess=fitted.min_confidence > 0,
+        guess=fitted.min_confidence > 0 and not fitted.gives_sets,
         labelled=not ignore_labels and {*header.names}.issuperset(fitted.fields().label_fields),
+        none=fitted.knows_nowhere,
     )
     cells = Cells(fitted.joint, fitted.fields().label_fields)
     with open_table(output, header, columns.added, cells) as table:
@@ -252,9 +255,19 @@ def prediction_lines(
     guess: bool = False,
 ) -> Iterator[str]:
     """One line per document; what stands before and after its confidences is kept in `ends`, by the node."""
+    from himecat.classifier.set_assignments import SetAssignments
     from himecat.output.columns import not_a_number
 
+    if isinstance(placed, SetAssignments):
+        for row, name in enumerate(ids):
+            chances = list(placed.path_confidences(row))
+            if any(chance != chance for chance in chances):
+                raise not_a_number(name)
+            line = f'"paths": {plain_json([list(path) for path in placed.paths(row)])}, "confidences": {chances!r}'
+            yield f'{{"id": {plain_json(name)}, {line}{"".join(_further(placed, row, top, False))}}}\n'
+        return
     nodes, confidences = placed.nodes.tolist(), placed.rounded.tolist()
+    nowhere = None if placed.rounded_none is None else placed.rounded_none.tolist()
     more = top or guess or placed.labelled is not None
     for row, (name, node) in enumerate(zip(ids, nodes, strict=True)):
         if node not in ends:
@@ -270,8 +283,11 @@ def prediction_lines(
         # Of numbers only nan and inf have that letter, and JSON has neither.
         if "n" in sure:
             raise not_a_number(name)
+        none = "" if nowhere is None else f', "none": {nowhere[row]!r}'
+        if "nan" in none:
+            raise not_a_number(name)
         further = "".join(_further(placed, row, top, guess)) if more else ""
-        yield f'{{"id": {plain_json(name)}{before}{sure}{after}{further}}}\n'
+        yield f'{{"id": {plain_json(name)}{before}{sure}{after}{none}{further}}}\n'
 
 
 def _further(placed: Assignments, row: int, top: int, guess: bool) -> Iterator[str]:

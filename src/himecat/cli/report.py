@@ -96,7 +96,9 @@ def write_page(
 
     taxonomy = model.taxonomy_
     labels: dict[int, int] = {}
-    if not fitted:
+    if model.gives_sets:
+        progress.say("note: the report shows the surest path of each document, and no scores.")
+    elif not fitted:
         labels, strange = _true_nodes(model, documents)
         if strange:
             progress.say(

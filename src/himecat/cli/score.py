@@ -12,6 +12,7 @@ from himecat.cli.options import counted, name_or_names, names, write_json
 
 if TYPE_CHECKING:
     from himecat.evaluation.metrics import Scores
+    from himecat.evaluation.set_metrics import SetScores
 
 
 def score(
@@ -84,20 +85,35 @@ def score(
         show_scores(found)
 
 
-def show_scores(found: Scores) -> None:
+def show_scores(found: Scores | SetScores) -> None:
     """Print the main scores as a small table."""
     from rich.table import Table
 
+    from himecat.evaluation.set_metrics import SetScores
     from himecat.runtime.terminal import console
 
     table = Table(box=None, pad_edge=False)
     for column in ("", "micro F1", "macro F1"):
         table.add_column(column, justify="right" if column else "left")
+    shown = console()
+    if isinstance(found, SetScores):
+        for name, part in (
+            ("Categories", found.categories),
+            ("With ancestors", found.with_ancestors),
+            ("Leaf", found.leaf),
+        ):
+            table.add_row(name, f"{part.micro:.4f}", f"{part.macro:.4f}")
+        shown.print(table)
+        shown.print(
+            f"{counted(found.n_documents)}: example F1 {found.example_f1:.4f}, with ancestors "
+            f"{found.example_f1_with_ancestors:.4f}; paths per document {found.given_size:.2f}, true "
+            f"{found.true_size:.2f}"
+        )
+        return
     table.add_row("Leaf", f"{found.leaf.micro:.4f}", f"{found.leaf.macro:.4f}")
     table.add_row("Overall", f"{found.overall.micro:.4f}", f"{found.overall.macro:.4f}")
     for level in found.levels:
         table.add_row(f"Level {level.level}", f"{level.f1.micro:.4f}", f"{level.f1.macro:.4f}")
-    shown = console()
     shown.print(table)
     shown.print(
         f"{counted(found.n_documents)}: whole path right {found.path_accuracy:.4f}, "

@@ -121,8 +121,10 @@ class Explanations(list[DocumentExplanation]):
         return html_table(["path", "confidence", "evidence"], rows, len(self))
 
 
-def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplanation:
-    """List what lies nearest to a label in the joint space.
+def explain_label(
+    space: JointSpace, node: int, count: int = 10, classifier: Classifier | None = None
+) -> LabelExplanation:
+    """List what lies nearest to a label in the joint space; no metadata that the classifier does not use.
 
     Examples
     --------
@@ -141,9 +143,16 @@ def explain_label(space: JointSpace, node: int, count: int = 10) -> LabelExplana
     return LabelExplanation(
         path=space.taxonomy.path(node),
         words=space.nearest(vector, "word", count),
-        metadata={kind: space.nearest(vector, f"metadata:{kind}", count) for kind in space.metadata},
+        metadata={
+            kind: space.nearest(vector, f"metadata:{kind}", count) for kind in _used(space, classifier)
+        },
         labels=[one for one in space.nearest(vector, "label", count + 2) if one.name not in others][:count],
     )
+
+
+def _used(space: JointSpace, classifier: Classifier | None) -> list[str]:
+    unused = () if classifier is None else classifier.unused_metadata
+    return [kind for kind in space.metadata if kind not in unused]
 
 
 def explain_row(
@@ -178,10 +187,10 @@ def explain_row(
     if classifier is not None:
         found.extend(Evidence(*one) for one in classifier.evidence(corpus, row, node))
     sources = [("word", corpus.tokens[row], space.words, space.vocabulary.names)]
-    for kind, vectors in space.metadata.items():
+    for kind in _used(space, classifier):
         if kind in corpus.metadata:
             values = corpus.metadata[kind].values[row]
-            sources.append((f"metadata:{kind}", values, vectors, space.values[kind].names))
+            sources.append((f"metadata:{kind}", values, space.metadata[kind], space.values[kind].names))
     for kind, ids, vectors, names in sources:
         distinct, counts = np.unique(ids, return_counts=True)
         scores = (vectors[distinct] @ direction) * (1.0 + np.log(counts))

@@ -20,6 +20,7 @@ from himecat.input.answers import N_SUGGESTIONS, ReviewColumns, cut, label_for
 from himecat.input.corpus import Corpus
 from himecat.input.documents import VALUE_SEPARATOR, Document, Fields, read_documents
 from himecat.input.problems import Problems
+from himecat.input.separators import SLASH
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.files import write_atomic
 from himecat.runtime.terminal import harmless_cell, plain_json
@@ -114,20 +115,32 @@ def check_format(path: str | os.PathLike[str]) -> str:
 
 
 def write_review(
-    path: str | os.PathLike[str], rows: Sequence[Mapping[str, Any]], taxonomy: Taxonomy, fields: Fields
+    path: str | os.PathLike[str],
+    rows: Sequence[Mapping[str, Any]],
+    taxonomy: Taxonomy,
+    fields: Fields,
+    separator: str = SLASH,
 ) -> None:
-    """Write rows of `review_rows` to a workbook, a CSV file or JSON lines, by the ending of the name."""
+    """Write rows of `review_rows` to a workbook, a CSV file or JSON lines, by the ending of the name.
+
+    In tables `separator` stands between the levels of a category.
+    """
     ending = check_format(path)
     content: str | bytes
     if ending == ".jsonl":
         content = "".join(f"{plain_json(row)}\n" for row in rows)
     else:
-        content = _spreadsheet(rows, taxonomy, fields, as_workbook=ending == ".xlsx")
+        content = _spreadsheet(rows, taxonomy, fields, separator, as_workbook=ending == ".xlsx")
     write_atomic(path, content, what="The review")
 
 
 def _spreadsheet(
-    rows: Sequence[Mapping[str, Any]], taxonomy: Taxonomy, fields: Fields, *, as_workbook: bool
+    rows: Sequence[Mapping[str, Any]],
+    taxonomy: Taxonomy,
+    fields: Fields,
+    separator: str,
+    *,
+    as_workbook: bool,
 ) -> str | bytes:
     columns = ReviewColumns.beside(fields)
     widths = {fields.id: _WIDTHS["id"]}
@@ -137,7 +150,9 @@ def _spreadsheet(
     for suggestion, confidence in zip(columns.suggestions, columns.confidences, strict=True):
         widths |= {suggestion: _WIDTHS["suggestion"], confidence: _WIDTHS["confidence"]}
     widths |= {columns.why: _WIDTHS["why"], columns.answer: _WIDTHS["answer"]}
-    written = {path: label_for(taxonomy, leaf) for leaf in taxonomy.leaves if (path := taxonomy.path(leaf))}
+    # Depth first: what is below a category follows it.
+    order = np.lexsort((taxonomy.depth_array, taxonomy.first_leaves)).tolist()
+    written = {taxonomy.path(node): label_for(taxonomy, node, separator) for node in order if node}
 
     def cell(name: str, value: Any) -> Any:
         if name in columns.suggestions:
@@ -146,10 +161,7 @@ def _spreadsheet(
 
     plain = [{name: cell(name, value) for name, value in row.items()} for row in rows]
     if as_workbook:
-        # Depth first: what is below a category follows it.
-        order = np.lexsort((taxonomy.depth_array, taxonomy.first_leaves)).tolist()
-        choices = [label_for(taxonomy, node) for node in order if node]
-        return workbook(plain, widths, choices=choices, choose_in=columns.answer)
+        return workbook(plain, widths, choices=list(written.values()), choose_in=columns.answer)
     stream = io.StringIO()
     table = csv.writer(stream, lineterminator="\n")
     table.writerow(map(harmless_cell, widths))

@@ -12,7 +12,7 @@ from himecat.input.formats import Record, iter_records
 from himecat.input.kinds import NAME
 from himecat.input.label_studio import label_in
 from himecat.input.problems import Problems
-from himecat.input.separators import SLASH, path_of
+from himecat.input.separators import SLASH, joint_of, path_of
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.terminal import original_cell, printable
 
@@ -144,7 +144,7 @@ def read_answers(
             original = original_cell(name) if record.delimited else name
             name = original if original in known else spelled.get(name, original)
         try:
-            node = _node(path_of(value, separator), record, taxonomy, columns)
+            node = _node(path_of(value, separator), record, taxonomy, columns, separator)
         except DataError as error:
             problems.error(record.place, str(error))
             continue
@@ -192,7 +192,9 @@ def _id(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _node(value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColumns) -> int | None:
+def _node(
+    value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColumns, separator: str
+) -> int | None:
     """The node that an answer names; None for a document to skip."""
     if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
         value = str(int(value))
@@ -214,9 +216,10 @@ def _node(value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColu
     suggestion = (record.fields or {}).get(columns.suggestions[int(short) - 1])
     if is_missing(suggestion):
         raise DataError(f"the answer is {short}, and there is no suggestion {short} in the row.")
-    if isinstance(suggestion, str):
-        return _found(taxonomy, suggestion.strip(), record)
-    return taxonomy.find(suggestion)  # type: ignore[arg-type]
+    path = path_of(suggestion, separator)
+    if isinstance(path, str):
+        return _found(taxonomy, path.strip(), record)
+    return taxonomy.find(path)  # type: ignore[arg-type]
 
 
 def _found(taxonomy: Taxonomy, written: str, record: Record) -> int:
@@ -229,23 +232,29 @@ def _found(taxonomy: Taxonomy, written: str, record: Record) -> int:
         return taxonomy.find(original)
 
 
-def label_for(taxonomy: Taxonomy, node: int) -> str:
+def label_for(taxonomy: Taxonomy, node: int, separator: str = SLASH) -> str:
     """A way to write a node as one string that is read as that node again, where there is one.
+
+    Levels are separated as in the labels, or by slashes where names hold what separates those.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("repairs",), ("homes", "repairs")])
     >>> [label_for(tree, node) for node in range(1, 4)]
     ['ROOT/repairs', 'homes', 'homes/repairs']
+    >>> [label_for(tree, node, ">") for node in range(1, 4)]
+    ['ROOT > repairs', 'homes', 'homes > repairs']
     """
-    title = taxonomy.title(node)
-    for written in (title, f"{taxonomy.names[0]}/{title}"):
-        try:
-            if taxonomy.find(written) == node:
-                return written
-        except DataError:
-            continue
-    return title
+    path, root = taxonomy.path(node), taxonomy.names[0]
+    for joint in (joint_of(separator), SLASH):
+        for names in (path, (root, *path)):
+            written = joint.join(names)
+            try:
+                if taxonomy.find(path_of(written, separator)) == node:  # type: ignore[arg-type]
+                    return written
+            except DataError:
+                continue
+    return taxonomy.title(node)
 
 
 def new_documents(answers: Sequence[Answer], fields: Fields, problems: Problems) -> list[Record]:

@@ -229,7 +229,9 @@ def load_corpus(
     names = words.names()
     if isinstance(splitter, LearnedTokenizer):
         splitter, names, tokens = _split_further(splitter, names, tokens, max_tokens)
-    corpus = Corpus(rows.ids, *ranked(names, tokens, min_count, splitter), values, computed)
+    lengths = tokens.lengths
+    vocabulary, kept = ranked(names, tokens, min_count, splitter)
+    corpus = Corpus(rows.ids, vocabulary, kept, values, computed, lengths - kept.lengths)
     return LoadedCorpus(corpus, labels, places, skipped, problems, all_words)
 
 
@@ -346,7 +348,9 @@ def iter_encoded(
                     return
                 tokens = rows.tokens.finish()
             values = {kind: MetadataColumn(metadata[kind], one.finish()) for kind, one in known.items()}
-            yield origins, Corpus(rows.ids, words, tokens, values, columns.finish())
+            kept = tokens.known()
+            unknown = tokens.lengths - kept.lengths
+            yield origins, Corpus(rows.ids, words, kept, values, columns.finish(), unknown)
             if batch_size is None:
                 return
 

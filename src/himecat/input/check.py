@@ -13,13 +13,14 @@ import numpy as np
 from himecat.input.builder import LoadedCorpus
 from himecat.input.check_report import CheckReport, MetadataSummary, render
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged
-from himecat.input.documents import Fields, missing_field
+from himecat.input.documents import Fields, is_missing, missing_field
 from himecat.input.folders import opened
 from himecat.input.formats import Source, iter_records
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.taxonomy.readers import TaxonomySource
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Validated, validate
+from himecat.input.values import number_name, value_name
 
 __all__ = ["CheckReport", "MetadataSummary", "check", "render"]
 
@@ -174,17 +175,24 @@ def _summary(name: str, column: MetadataColumn) -> MetadataSummary:
 
 
 def _other_fields(source: Source | Corpus, fields: Fields) -> list[str]:
-    """Fields of short strings, or lists of them, that have no part yet."""
+    """Fields of short strings, numbers or dates, or lists of them, that have no part yet."""
     if isinstance(source, (Iterator, Corpus)):
         return []
-    suitable: dict[str, bool] = {}
+    found: dict[str, list[object]] = {}
     for record in islice(iter_records(source, Problems(), reading=fields.reading), _PEEKED_RECORDS):
         for name, value in (record.fields or {}).items():
             values = value if isinstance(value, list) else [value]
-            short = all(isinstance(part, str) and len(part) <= _LONGEST_VALUE for part in values)
-            suitable[name] = suitable.get(name, True) and short
+            found.setdefault(name, []).extend(part for part in values if not is_missing(part))
     taken = {*fields.text, *fields.label_fields, fields.id}
-    return [name for name, suits in suitable.items() if suits and name not in taken]
+    return [name for name, values in found.items() if name not in taken and _could_connect(values)]
+
+
+def _could_connect(values: Sequence[object]) -> bool:
+    names = [value if isinstance(value, str) else value_name(value) for value in values]
+    if not all(name is not None and len(name) <= _LONGEST_VALUE for name in names):
+        return False
+    # Whole numbers of which none comes back are ids, or numbers of rows.
+    return len(set(names)) < len(names) or any(number_name(value) is None for value in values)
 
 
 def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckReport:
@@ -196,7 +204,7 @@ def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckRep
     single = [leaf for leaf in tree.leaves if counts[leaf] == 1]
     if single:
         problems.warning(place, f"leaves with only one labelled document: {_named(tree, single)}.")
-    inner = [node for node in tree.inner if counts[node]]
+    inner = [] if found.several else [node for node in tree.inner if counts[node]]
     at_inner = sum(counts[node] for node in inner)
     if inner:
         stopping = f"{_documents(at_inner)} labelled with an inner category"
@@ -210,7 +218,7 @@ def _check_labels(report: CheckReport, found: Validated, place: str) -> CheckRep
         )
     return replace(
         report,
-        labelled=len(labelled),
+        labelled=len(np.unique(labelled.rows)),
         labelled_at_inner=at_inner,
         labels_per_leaf=tuple((tree.title(leaf), counts[leaf]) for leaf in tree.leaves),
         keywords_per_label=known,

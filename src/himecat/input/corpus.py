@@ -27,10 +27,17 @@ class MetadataColumn:
     >>> column = MetadataColumn(Vocabulary(("ann",), np.array([2])), Ragged.from_lists([[0], [0], []]))
     >>> column.coverage
     0.6666666666666666
+    >>> column
+    <MetadataColumn: values of 3 documents, 1 distinct>
     """
 
     vocabulary: Vocabulary
     values: Ragged
+
+    def __repr__(self) -> str:
+        return (
+            f"<MetadataColumn: values of {len(self.values):,} documents, {len(self.vocabulary):,} distinct>"
+        )
 
     @property
     def coverage(self) -> float:
@@ -42,6 +49,8 @@ class MetadataColumn:
 class Corpus:
     """Documents as columns: ids, word ids, metadata value ids and what column readers computed, by name.
 
+    `unknown` says how many words of each document the vocabulary does not have; None where nobody counted.
+
     Examples
     --------
     >>> from himecat import read_corpus
@@ -49,6 +58,8 @@ class Corpus:
     ...                      metadata=["tags"], min_count=2)
     >>> len(corpus), corpus.words.names, corpus.tokens[0].tolist()
     (2, ('a', 'red'), [0, 1])
+    >>> corpus
+    <Corpus: 2 documents, 2 words, metadata tags>
     """
 
     ids: Sequence[str]
@@ -56,15 +67,22 @@ class Corpus:
     tokens: Ragged
     metadata: Mapping[str, MetadataColumn] = field(default_factory=dict)
     columns: Mapping[str, FloatArray] = field(default_factory=dict)
+    unknown: OffsetArray | None = None
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    def __repr__(self) -> str:
+        # Of a corpus people see this in errors and notebooks: all ids and words would be megabytes.
+        named = (("metadata", self.metadata), ("columns", self.columns))
+        more = "".join(f", {kind} {', '.join(columns)}" for kind, columns in named if columns)
+        return f"<Corpus: {len(self):,} documents, {len(self.words):,} words{more}>"
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
         """The given documents, in the given order, with the same ids for words and metadata values."""
         chosen = np.asarray(rows, dtype=np.int64)
         ids = [self.ids[row] for row in chosen.tolist()]
-        return self._with_rows(ids, lambda ragged: ragged.take(chosen), lambda column: column[chosen])
+        return self._with_rows(ids, lambda ragged: ragged.take(chosen), chosen)
 
     def between(self, start: int, end: int) -> Corpus:
         """Documents that stand together, without a copy of their words.
@@ -76,22 +94,25 @@ class Corpus:
         ['1', '2']
         """
         ids = self.ids[start:end]
-        return self._with_rows(
-            ids, lambda ragged: ragged.between(start, end), lambda column: column[start:end]
-        )
+        return self._with_rows(ids, lambda ragged: ragged.between(start, end), slice(start, end))
 
     def _with_rows(
         self,
         ids: Sequence[str],
         of: Callable[[Ragged], Ragged],
-        of_column: Callable[[FloatArray], FloatArray],
+        rows: slice | npt.NDArray[np.int64],
     ) -> Corpus:
         metadata = {
             kind: MetadataColumn(column.vocabulary, of(column.values))
             for kind, column in self.metadata.items()
         }
-        columns = {name: of_column(column) for name, column in self.columns.items()}
-        return Corpus(ids, self.words, of(self.tokens), metadata, columns)
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        unknown = None if self.unknown is None else self.unknown[rows]
+        return Corpus(ids, self.words, of(self.tokens), metadata, columns, unknown)
+
+    def _unknown_beside(self, tokens: Ragged) -> OffsetArray | None:
+        """The unknown words, once some of those known are dropped."""
+        return None if self.unknown is None else self.unknown + self.tokens.lengths - tokens.lengths
 
     def recounted(self, min_count: int = 1) -> Corpus:
         """The same documents with the vocabularies that reading them alone gives.
@@ -111,7 +132,8 @@ class Corpus:
             kind: MetadataColumn(*of(column.vocabulary, column.values, 1))
             for kind, column in self.metadata.items()
         }
-        return Corpus(self.ids, *of(self.words, self.tokens, min_count), metadata, self.columns)
+        words, tokens = of(self.words, self.tokens, min_count)
+        return Corpus(self.ids, words, tokens, metadata, self.columns, self._unknown_beside(tokens))
 
     def aligned(self, words: Vocabulary, metadata: Mapping[str, Vocabulary]) -> Corpus:
         """The same documents in the ids of other vocabularies; what those do not have is dropped.
@@ -144,7 +166,8 @@ class Corpus:
             values_of[kind] = MetadataColumn(
                 values, moved(own.values, own.vocabulary, values) if own else empty
             )
-        return Corpus(self.ids, words, moved(self.tokens, self.words, words), values_of, self.columns)
+        tokens = moved(self.tokens, self.words, words)
+        return Corpus(self.ids, words, tokens, values_of, self.columns, self._unknown_beside(tokens))
 
 
 @dataclass(frozen=True)
@@ -152,7 +175,8 @@ class Supervision:
     """The labelled documents: for each, its row in the corpus and the deepest node it is known to belong to.
 
     A document may stop at an inner node; it then teaches that level and those above. `keywords` has the words
-    that stand for a node; those of an inner node speak for everything below it.
+    that stand for a node; those of an inner node speak for everything below it. `nowhere` are the rows of documents
+    labelled `none`: they belong to no category.
 
     Examples
     --------
@@ -164,6 +188,7 @@ class Supervision:
     rows: npt.NDArray[np.int64]
     nodes: npt.NDArray[np.int64]
     keywords: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    nowhere: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -176,7 +176,8 @@ def _with_labels(supervision: Supervision, labels: Mapping[int, int]) -> Supervi
     nodes = np.concatenate([supervision.nodes[stays], np.array(list(labels.values()), dtype=np.int64)])
     # As a fit has them, which reads labels in the order of the documents.
     order = np.argsort(rows, kind="stable")
-    return replace(supervision, rows=rows[order], nodes=nodes[order])
+    nowhere = np.setdiff1d(supervision.nowhere, rows)
+    return replace(supervision, rows=rows[order], nodes=nodes[order], nowhere=nowhere)
 
 
 def extended(corpus: Corpus, added: Sequence[Corpus]) -> Corpus:
@@ -204,7 +205,9 @@ def extended(corpus: Corpus, added: Sequence[Corpus]) -> Corpus:
     }
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in corpus.columns}
     ids = [name for part in parts for name in part.ids]
-    return Corpus(ids, *joined(corpus.words, [part.tokens for part in parts]), metadata, columns)
+    counts = [part.unknown for part in parts if part.unknown is not None]
+    unknown = np.concatenate(counts) if len(counts) == len(parts) else None
+    return Corpus(ids, *joined(corpus.words, [part.tokens for part in parts]), metadata, columns, unknown)
 
 
 def _refuse_other_texts(

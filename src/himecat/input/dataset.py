@@ -11,8 +11,10 @@ labels, and these are shown to a model or held back.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from himecat.errors import DataError, UsageError
 from himecat.input.builder import LoadedCorpus
 from himecat.input.corpus import Supervision
 from himecat.input.fields import Fields
+from himecat.input.formats import iter_records
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems, half_character, quoted, shortened
 from himecat.input.separators import split_labels
@@ -38,6 +41,8 @@ DRAW_FILE = "doc_id.txt"
 
 # Digits of the number of a document; no machine holds more documents.
 _LONGEST_NUMBER = 18
+# Documents that tell whether they have several paths.
+_PEEKED = 20
 
 NodeArray = npt.NDArray[np.int64]
 
@@ -135,7 +140,9 @@ def open_dataset(folder: str | PathLike[str], problems: Problems | None = None) 
     taxonomy = read_taxonomy(path / TREE_FILE, problems)
     metadata = _metadata_fields(path / METADATA_FILE)
     draw_file = path / DRAW_FILE
-    first_draw = _labelled_rows(draw_file, taxonomy) if path_kind(draw_file) != "nothing" else None
+    first_draw = None
+    if path_kind(draw_file) != "nothing":
+        first_draw = _labelled_rows(draw_file, taxonomy, cache(lambda: _has_sets(documents)))
     return Dataset(path, documents, taxonomy, metadata, first_draw)
 
 
@@ -171,7 +178,17 @@ def _metadata_fields(file: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(fields))
 
 
-def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
+def _has_sets(documents: Path) -> bool:
+    """Whether documents have lists of paths, so that inner categories and documents listed twice are no errors."""
+    values = (
+        value
+        for record in islice(iter_records(documents, Problems()), _PEEKED)
+        for value in (record.fields or {}).values()
+    )
+    return any(isinstance(value, list) and any(isinstance(part, list) for part in value) for value in values)
+
+
+def _labelled_rows(file: Path, taxonomy: Taxonomy, sets: Callable[[], bool]) -> dict[str, list[int]]:
     """The rows per leaf from lines of a leaf and numbers; every error of the file is reported at once."""
     found = Problems(noun="lines")
     rows_of: dict[str, list[int]] = {}
@@ -189,7 +206,7 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
         except DataError as error:
             found.error(place, str(error))
             continue
-        if not taxonomy.is_leaf(node):
+        if not taxonomy.is_leaf(node) and not sets():
             found.error(place, f"{quoted(name)} is not a leaf; name one of the leaves below it.")
             continue
         if node in lines_of:
@@ -201,7 +218,7 @@ def _labelled_rows(file: Path, taxonomy: Taxonomy) -> dict[str, list[int]]:
             # str.isdigit also accepts superscripts and other scripts' digits, which are no row numbers.
             if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
                 found.error(place, f"{quoted(text)} is not a document number (0, 1, 2, ...).")
-            elif (row := int(text)) in leaf_of_row:
+            elif (row := int(text)) in leaf_of_row and not sets():
                 found.error(place, f"document {row} is listed already, for {quoted(leaf_of_row[row])}.")
             else:
                 leaf_of_row[row] = name

@@ -24,6 +24,7 @@ from himecat.input.dataset import (
 )
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems, shortened
+from himecat.input.set_draws import draw_sets, true_sets
 from himecat.input.streams import shown
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.text_folders import holds_texts
@@ -100,6 +101,9 @@ def _first_draw(dataset: Dataset, place: str) -> Draw:
 
     def labelled(tree: Taxonomy, loaded: LoadedCorpus, problems: Problems) -> Supervision | None:
         own = replace(dataset, taxonomy=tree)
+        sets = true_sets(own, loaded, problems)
+        if sets is not None:
+            return None if problems.has_errors else draw_sets(own, sets, 0)
         truth = true_nodes(own, loaded, problems)
         if problems.has_errors:
             return None

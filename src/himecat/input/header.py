@@ -63,20 +63,44 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False, reading: R
     ...     read_header(file).names
     ('id', 'sender', 'text')
     """
-    place = os.fsdecode(path)
     if path_kind(path) == "pipe":
         raise DataError(
             f"{shown(path)}: a table begins with the columns of all documents, and a pipe can be read only once: "
             "write the documents to a file, or the predictions as JSON lines (.jsonl)."
         )
-    with open_stream(place) as (kind, stream):
-        try:
-            if kind in (".csv", ".tsv"):
-                return _delimited_header(stream, csv_form(place, reading.delimiter))
-            if kind == ".parquet":
-                return _parquet_header(stream)
-        except (BrokenFile, LongLine, DataError, csv.Error, EOFError, zlib.error, gzip.BadGzipFile, OSError):
-            return Header(())
+    found = _read(path, types, reading)
+    if len(found.names) > MOST_COLUMNS:
+        raise _too_many(path)
+    return found
+
+
+def _too_many(path: str | os.PathLike[str]) -> DataError:
+    return DataError(
+        f"{shown(path)}: the documents have more than {MOST_COLUMNS:,} different fields, too many columns for a table: "
+        "write JSON lines (.jsonl)."
+    )
+
+
+def _read(path: str | os.PathLike[str], types: bool, reading: Reading) -> Header:
+    place = os.fsdecode(path)
+    if not os.path.isdir(place):
+        with open_stream(place) as (kind, stream):
+            try:
+                if kind in (".csv", ".tsv"):
+                    return _delimited_header(stream, csv_form(place, reading.delimiter))
+                if kind == ".parquet":
+                    return _parquet_header(stream)
+            except (
+                BrokenFile,
+                LongLine,
+                DataError,
+                csv.Error,
+                EOFError,
+                zlib.error,
+                gzip.BadGzipFile,
+                OSError,
+            ):
+                return Header(())
     names: list[str] = []
     found: dict[str, set[type]] = {}
     for record in iter_records(path, Problems(), reading=reading):
@@ -91,10 +115,7 @@ def read_header(path: str | os.PathLike[str], *, types: bool = False, reading: R
                 _insert(name, names, record.fields or ())
                 found[name] = set()
                 if len(names) > MOST_COLUMNS:
-                    raise DataError(
-                        f"{shown(path)}: the documents have more than {MOST_COLUMNS:,} different fields, too many "
-                        "columns for a table: write JSON lines (.jsonl)."
-                    )
+                    raise _too_many(path)
             if types:
                 found[name].add(_kind(value))
     return Header(tuple(names), types=found if types else None)

@@ -15,6 +15,7 @@ from himecat.input.problems import Problems, described, half_character, quoted, 
 from himecat.input.separators import SLASH, path_of
 from himecat.input.small_files import parse_names, read_text
 from himecat.input.streams import shown
+from himecat.input.taxonomy.label_search import ONE_PATH
 from himecat.input.taxonomy.readers import refuse_too_large
 from himecat.input.taxonomy.tree import ROOT_NAME, Taxonomy, label_names
 from himecat.input.tokenizer import UNICODE, Tokenizer
@@ -194,7 +195,11 @@ def _words_by_node(
             try:
                 node = _node_below(taxonomy, above, path_of(_as_label(key), separator))
             except DataError as error:
-                said = str(error).replace("the document is labelled with", "the label names")
+                said = (
+                    str(error)
+                    .replace("the document is labelled with", "the label names")
+                    .replace(f"; {ONE_PATH}", "")
+                )
                 problems.error(place, said)
                 continue
             here = f"{file}, label {quoted(taxonomy.title(node))}"

@@ -15,6 +15,7 @@ from himecat.input.labels import readable_labels
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, split_labels
+from himecat.input.several import parted
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
 
@@ -72,10 +73,9 @@ def _spanned(documents: Path, fields: Fields, truth: str | PathLike[str] | None)
         raise DataError(f"{documents}: no document carries labels in the field {fields.labels!r}.")
     if truth is not None:
         found += [(f"{fspath(truth)}, {name}", label) for name, label in read_truth(truth, fields).items()]
-    labels, separator = split_labels(
-        {row: label for row, (_, label) in enumerate(found)}, fields.reading.separator, None
-    )
-    readable = readable_labels(labels, lambda row: found[row][0], problems)
+    given = parted({row: label for row, (_, label) in enumerate(found)}, fields.reading.separator)
+    labels, separator = split_labels(given.labels, fields.reading.separator, None)
+    readable = readable_labels(labels, lambda number: found[given.row(number)][0], problems)
     problems.raise_errors()
     return infer_taxonomy(readable.values(), slashed=separator.text == SLASH)
 

@@ -15,6 +15,22 @@ from himecat.input.problems import Problems, half_character
 from himecat.input.taxonomy.tree import Taxonomy, label_names
 from himecat.input.values import as_label
 
+NOWHERE = "none"
+"""The label of a document that belongs to none of the categories."""
+
+
+def is_nowhere(label: object) -> bool:
+    """Whether a label says that a document belongs to no category.
+
+    Examples
+    --------
+    >>> is_nowhere("none"), is_nowhere([["none"]]), is_nowhere("nonesuch")
+    (True, True, False)
+    """
+    if isinstance(label, list | tuple):
+        return len(label) == 1 and is_nowhere(label[0])
+    return isinstance(label, str) and label == NOWHERE
+
 
 def labels_by_row(y: Any, n_rows: int, skipped: Collection[int] = ()) -> dict[int, Any]:
     """The labels of the documents that have one, by their row; of documents that were left out there is no row.
@@ -90,12 +106,20 @@ def supervise(
     ([1, 4], ['science/physics', 'arts'])
     >>> [str(problem) for problem in found]
     ["row 2: unknown label 'art'; did you mean 'arts'?"]
+    >>> supervise(tree, {3: "none"}, "row {}".format, found).nowhere.tolist()
+    [3]
     """
+    nowhere = [row for row in sorted(labels) if is_nowhere(labels[row])]
+    if NOWHERE in taxonomy.nodes_by_name:
+        nowhere = []
+    away = set(nowhere)
     rows: list[int] = []
     nodes: list[int] = []
     # A corpus repeats few distinct labels many times.
     known: dict[str | tuple[str, ...], int | str] = {}
     for row in sorted(labels):
+        if row in away:
+            continue
         label = labels[row]
         try:
             names = _names(label)
@@ -114,7 +138,11 @@ def supervise(
         else:
             rows.append(row)
             nodes.append(outcome)
-    return Supervision(np.array(rows, dtype=np.int64), np.array(nodes, dtype=np.int64))
+    return Supervision(
+        np.array(rows, dtype=np.int64),
+        np.array(nodes, dtype=np.int64),
+        nowhere=np.array(nowhere, dtype=np.int64),
+    )
 
 
 def leaves_without_labels(taxonomy: Taxonomy, supervision: Supervision) -> list[int]:

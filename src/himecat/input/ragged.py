@@ -24,6 +24,8 @@ class Ragged:
     >>> rows = Ragged.from_lists([[1, 2], [], [3]])
     >>> len(rows), rows[0].tolist(), rows.lengths.tolist()
     (3, [1, 2], [2, 0, 1])
+    >>> rows
+    <Ragged: 3 values in 3 rows>
     """
 
     values: IntArray
@@ -52,6 +54,9 @@ class Ragged:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<Ragged: {len(self.values):,} values in {len(self):,} rows>"
 
     def __getitem__(self, row: int) -> IntArray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
@@ -110,6 +115,20 @@ class Ragged:
         kept = values >= 0
         before = np.concatenate([[0], np.cumsum(kept)])
         return Ragged(values[kept].astype(np.int32), before[self.offsets].astype(np.int64))
+
+    def known(self) -> Ragged:
+        """The rows without negative values.
+
+        Examples
+        --------
+        >>> Ragged.from_lists([[3, -1], [-1]]).known().lengths.tolist()
+        [1, 0]
+        """
+        kept = self.values >= 0
+        if kept.all():
+            return self
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Ragged(self.values[kept], before[self.offsets].astype(np.int64))
 
     def expanded(self, parts: Ragged, longest: int | None = None) -> Ragged:
         """Replace every value v by the row v of `parts`; of a row, only the first `longest` values stay.

@@ -20,8 +20,9 @@ FLAT = "none"
 """Given as the separator, names are taken as they are written."""
 
 # Longer ones first: what `->` or `>>` separates is not separated by `>`.
-_SEPARATORS = ("->", ">>", "::", ">", "»", "→", "|", SLASH)
-_ANY = re.compile("|".join(map(re.escape, _SEPARATORS)))
+SEPARATORS = ("->", ">>", "::", ">", "»", "→", "|", SLASH)
+"""What is known to separate levels."""
+_ANY = re.compile("|".join(map(re.escape, SEPARATORS)))
 _LONGEST = 20
 # Shares of the distinct labels that have a separator in them.
 _ALL, _MOST, _SOME = 0.9, 0.5, 0.3
@@ -62,7 +63,7 @@ def split(label: str, separator: str) -> list[str]:
     """
     if separator == FLAT:
         return [label.strip()]
-    if separator not in _SEPARATORS:
+    if separator not in SEPARATORS:
         parts = label.split(separator)
     else:
         parts, start = [], 0
@@ -90,6 +91,17 @@ def checked(separator: object) -> str | None:
             f"{quoted(separator)}."
         )
     return separator.strip()
+
+
+def joint_of(separator: str) -> str:
+    """What stands between the names of a path that is written as one string.
+
+    Examples
+    --------
+    >>> joint_of(">"), joint_of("/")
+    (' > ', '/')
+    """
+    return separator if separator in "/|" else f" {separator} "
 
 
 def path_of(label: object, separator: str) -> object:
@@ -166,7 +178,7 @@ def find_separator(labels: Iterable[object], known: Container[str] | None) -> Se
             if len(distinct) >= _ASKED:
                 break
     values = list(distinct)
-    with_any = {one: [v for v in values if one in set(_ANY.findall(v))] for one in _SEPARATORS}
+    with_any = {one: [v for v in values if one in set(_ANY.findall(v))] for one in SEPARATORS}
     present = {one: found for one, found in with_any.items() if found}
     if not present:
         return Separator()

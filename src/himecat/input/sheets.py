@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 import zipfile
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
+from xml.parsers import expat
 
 from himecat.errors import MissingExtraError, spelled
 from himecat.input.problems import Problems, quoted, shortened
@@ -15,8 +17,24 @@ from himecat.input.tables import column_names
 
 # The last row that a sheet of Excel can have.
 _LAST_ROW = 1 << 20
-_ERRORS = frozenset(("#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!"))
-_MANY_EMPTY = 10_000
+_ERRORS = frozenset(
+    (
+        "#N/A",
+        "#REF!",
+        "#VALUE!",
+        "#DIV/0!",
+        "#NAME?",
+        "#NULL!",
+        "#NUM!",
+        "#SPILL!",
+        "#CALC!",
+        "#FIELD!",
+        "#GETTING_DATA",
+    )
+)
+# A part of a workbook that is larger has to be worth its size: as objects it is a hundred times as large.
+_FREE_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 12
 REVIEW_SHEETS = ("review", "categories")
 """The sheets of a review: of the second nothing need be said."""
 
@@ -58,7 +76,9 @@ def sheet_rows(
         import openpyxl
     except ImportError:
         raise MissingExtraError.for_package("openpyxl", "files", "Reading .xlsx files") from None
-    _check_archive(stream)
+    # It warns of styles and rules that are not read here; a date that is none comes as an error in a cell.
+    warnings.filterwarnings("ignore", category=UserWarning, module="openpyxl")
+    length = _check_archive(stream)
     try:
         book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
         found = {one.title: one for one in book.worksheets}
@@ -76,14 +96,14 @@ def sheet_rows(
         others = shortened([quoted(one) for one in found if one != name], 5)
         option = spelled("--sheet", "sheet=")
         problems.note(place, f"the first sheet, {quoted(name)}, is read; {option} names another: {others}.")
-    yield from _rows(found[name], place, problems)
+    yield from _rows(found[name], place, problems, length)
 
 
 def _rows(
-    sheet: Any, place: str, problems: Problems
+    sheet: Any, place: str, problems: Problems, length: int
 ) -> Iterator[tuple[int, tuple[str, ...], dict[str, Any]]]:
     names: tuple[str, ...] = ()
-    empty = errors = unnamed = 0
+    errors = unnamed = expanded = 0
     try:
         # What a file claims of the sheet's size is often wrong.
         sheet.reset_dimensions()
@@ -92,15 +112,13 @@ def _rows(
             number, row = next(rows, (0, ()))
             if not number:
                 break
+            # Rows may reach to the last column, and many cells name one long text.
+            expanded += len(row) + sum(len(value) for value in row if isinstance(value, str))
+            check_expansion(expanded, length)
             if not any(value is not None and value != "" for value in row) or (
                 not names and not any(str(value).strip() for value in row if value is not None)
             ):
-                # Formatted but empty rows may go on to the last one.
-                empty += 1
-                if empty > _MANY_EMPTY:
-                    break
                 continue
-            empty = 0
             if not names:
                 header = ["" if value is None else str(value) for value in row]
                 while not header[-1].strip():
@@ -121,9 +139,7 @@ def _rows(
             yield number, names, fields
     except BrokenFile:
         raise
-    except (KeyError, ValueError, TypeError, AttributeError, OSError, EOFError, SyntaxError) as error:
-        raise _damaged(error) from None
-    except (zipfile.BadZipFile, OverflowError, MemoryError, IndexError) as error:
+    except Exception as error:
         raise _damaged(error) from None
     if errors:
         problems.warning(place, f"cells that hold an error such as #N/A are taken as empty: {errors:,}.")
@@ -135,8 +151,8 @@ def _rows(
         raise BrokenFile("the sheet is empty: it needs a header row, and a document in each row below it.")
 
 
-def _check_archive(stream: io.BufferedReader) -> None:
-    """Refuse what would fill the memory, before the library opens it."""
+def _check_archive(stream: io.BufferedReader) -> int:
+    """Refuse what would fill the memory, before the library opens it; the length of the file."""
     length = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     start = stream.read(8)
@@ -150,18 +166,37 @@ def _check_archive(stream: io.BufferedReader) -> None:
             parts = archive.infolist()
             check_expansion(sum(part.file_size for part in parts), length)
             for part in parts:
-                if part.filename.endswith((".xml", ".rels")):
-                    with archive.open(part) as file:
-                        # Entities could multiply, and no program writes them into workbooks.
-                        if b"<!DOCTYPE" in file.read(4096):
-                            raise BrokenFile("the workbook declares a document type, which none should.")
+                if part.file_size > _FREE_BYTES:
+                    check_expansion(part.file_size, part.compress_size, _FREE_BYTES)
+                with archive.open(part) as file:
+                    _refuse_entities(file)
     except BrokenFile:
         raise
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
-        raise _damaged(error) from None
-    except zipfile.zlib.error as error:  # type: ignore[attr-defined]
+    except Exception as error:  # of archives, compressions and encodings
         raise _damaged(error) from None
     stream.seek(0)
+    return length
+
+
+def _refuse_entities(file: IO[bytes]) -> None:
+    """Refuse XML that declares a document type: entities could multiply, and no program writes them into workbooks."""
+    parser = expat.ParserCreate()
+    inside = False
+
+    def declared(*_: object) -> None:
+        raise BrokenFile("the workbook declares a document type, which none should.")
+
+    def begun(*_: object) -> None:
+        nonlocal inside
+        inside = True
+
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begun
+    try:
+        while not inside and (part := file.read(_HEAD_BYTES)):
+            parser.Parse(part)
+    except (expat.ExpatError, LookupError, ValueError):
+        # A picture, or something that the library will refuse.
+        return
 
 
 def _damaged(error: Exception) -> BrokenFile:

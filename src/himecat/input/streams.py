@@ -146,8 +146,8 @@ def _open_file(path: str) -> io.BufferedReader:
         raise DataError(f"{shown(path)}: the file cannot be opened ({_reason(error)}).") from None
 
 
-def check_expansion(expanded: int, read: int) -> None:
-    """Refuse a file that has become too large for the bytes that were read of it.
+def check_expansion(expanded: int, read: int, free: int = _FREE_BYTES) -> None:
+    """Refuse a file that has become too large for the bytes that were read of it; up to `free` bytes never are.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def check_expansion(expanded: int, read: int) -> None:
     himecat.input.streams.BrokenFile: the file expands to more than 200 times its size; the bound is 200 ...
     """
     ratio = bounds().ratio
-    if expanded > _FREE_BYTES and expanded > ratio * read:
+    if expanded > free and expanded > ratio * read:
         larger = over("ratio", max(10 * ratio, -(-expanded // max(1, read))))
         raise BrokenFile(f"the file expands to more than {ratio:,} times its size; {larger}.")
 

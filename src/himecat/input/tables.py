@@ -262,9 +262,14 @@ def column_names(where: str, header: Sequence[str]) -> tuple[str, ...]:
     unnamed = 0
     for place, name in enumerate(names):
         if not name:
-            names[place] = " " * unnamed
+            names[place] = _blanks(unnamed)
             unnamed += 1
     return tuple(names)
+
+
+def _blanks(number: int) -> str:
+    """A name of blanks, another one for each number: in two digits, since a row may have thousands without a name."""
+    return bin(number + 1)[3:].replace("0", " ").replace("1", "\u00a0")
 
 
 def check_names(where: str, names: Sequence[str]) -> None:

@@ -97,7 +97,7 @@ class WordIds:
     names : iterable of str
         Words that have the ids 0, 1, 2 and so on.
     grows : bool
-        Whether a word without an id gets the next one; otherwise it is dropped.
+        Whether a word without an id gets the next one.
     compile_from : int
         How many characters are split with regular expressions first.
     tokenizer : Tokenizer
@@ -128,7 +128,11 @@ class WordIds:
         self._characters_left = compile_from
 
     def rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Ragged:
-        """The ids of the words of each text, at most `max_tokens` of it."""
+        """The ids of the words of each text, at most `max_tokens` of it; words without an id are dropped."""
+        return self.marked_rows(texts, max_tokens).known()
+
+    def marked_rows(self, texts: Sequence[str], max_tokens: int | None = None) -> Ragged:
+        """The same with -1 for a word without an id."""
         if self._characters_left > 0 or not self._can_compile:
             self._characters_left -= sum(map(len, texts))
             return self._split_rows(texts, max_tokens)
@@ -150,7 +154,7 @@ class WordIds:
             if self._grows:
                 values.extend([index.setdefault(word, len(index)) for word in words])
             else:
-                values.extend([number for word in words if (number := index.get(word)) is not None])
+                values.extend([index.get(word, -1) for word in words])
             offsets.append(len(values))
         return _as_ragged(values, offsets)
 
@@ -290,11 +294,11 @@ class TokenRows:
     def _submit(self) -> None:
         texts, self._texts, self._size = self._texts, [], 0
         if not self._has_worker:
-            self._append(self._ids.rows(texts, self._max_tokens))
+            self._append(self._ids.marked_rows(texts, self._max_tokens))
             return
         # One worker, so that ids are given in the order of the texts.
         self._worker = self._worker or ThreadPoolExecutor(1)
-        self._waiting.append(self._worker.submit(self._ids.rows, texts, self._max_tokens))
+        self._waiting.append(self._worker.submit(self._ids.marked_rows, texts, self._max_tokens))
         while len(self._waiting) > _MOST_WAITING:
             self._append(self._waiting.popleft().result())
 
@@ -303,7 +307,7 @@ class TokenRows:
         self._values.frombytes(rows.values.tobytes())
 
     def finish(self) -> Ragged:
-        """The ids of all texts."""
+        """The ids of all texts; -1 for words without one."""
         # A handful of texts is not worth a thread.
         self._has_worker &= self._worker is not None
         if self._texts:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from himecat.errors import DataError, UsageError, spelled
 from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.columns import ColumnReader
@@ -17,14 +19,22 @@ from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
 from himecat.input.folders import Draw, opened
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
-from himecat.input.labels import labels_by_row, leaves_without_labels, readable_labels, supervise
+from himecat.input.labels import (
+    NOWHERE,
+    is_nowhere,
+    labels_by_row,
+    leaves_without_labels,
+    readable_labels,
+)
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
+from himecat.input.ready import check_supervision, check_tokenizer, with_columns_of
 from himecat.input.separators import SLASH, checked, split_labels
+from himecat.input.several import Parted, check_several, parted, resolved, turned
 from himecat.input.spellings import alike
 from himecat.input.taxonomy.readers import infer_taxonomy, read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy
-from himecat.input.tokenizer import UNICODE, Tokenizer, get_tokenizer
+from himecat.input.tokenizer import UNICODE, Tokenizer
 from himecat.input.values import nearest
 from himecat.runtime.progress import Progress
 
@@ -49,6 +59,7 @@ class Material:
     keywords: Mapping[int, tuple[str, ...]] | None = None
     separator: str = SLASH
     fields: Fields = field(default_factory=Fields)
+    several: bool = False
 
     @property
     def mean_length(self) -> int:
@@ -74,6 +85,7 @@ class Validated:
     separator: str = SLASH
     fields: Fields = field(default_factory=Fields)
     names: Sequence[str] = ()
+    several: bool = False
 
 
 def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Material:
@@ -109,6 +121,7 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
         found.keywords,
         found.separator,
         found.fields,
+        found.several,
     )
 
 
@@ -131,6 +144,7 @@ def validate(
     whole_texts: bool = False,
     draw: Draw | None = None,
     separator: str | None = None,
+    several: bool | None = None,
 ) -> Validated:
     """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
 
@@ -158,6 +172,8 @@ def validate(
         Chooses the labelled documents, where not all that have labels are to be shown to a model.
     separator : str, optional
         What separates levels in a label; "none" for names without levels. By default it is found.
+    several : bool, optional
+        Whether a document may belong to several categories. By default it is found from the labels.
 
     Raises
     ------
@@ -178,8 +194,8 @@ def validate(
         with problems.recorded():
             found.taxonomy = read_taxonomy(taxonomy, problems)
     if isinstance(X, Corpus):
-        _check_tokenizer(X, tokenizer)
-        found.loaded = LoadedCorpus(_with_columns_of(X, readers), {}, [], [], problems)
+        check_tokenizer(X, tokenizer)
+        found.loaded = LoadedCorpus(with_columns_of(X, readers), {}, [], [], problems)
     else:
         X, fields, found.names = prepare(X, fields, y is None, problems)
         found.fields = fields
@@ -205,8 +221,11 @@ def validate(
                 problems.error("", str(error).split("\n", 1)[0])
             return found
     if taxonomy is None or found.taxonomy is not None:
-        _read_labels(found, y, keywords, draw, separator)
+        _read_labels(found, y, keywords, draw, separator, several)
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus
+    if labelled is not None:
+        found.several = check_several(labelled, several, found.loaded.place, problems)
+        problems.raise_errors()
     if tree is not None and labelled is not None:
         if keywords is not None:
             found.keywords = read_keywords(keywords, tree, problems, corpus.words.tokenizer, found.separator)
@@ -222,7 +241,9 @@ def validate(
     return found
 
 
-def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None) -> None:
+def _read_labels(
+    found: Validated, y: Any, keywords: Any, draw: Draw | None, separator: str | None, several: bool | None
+) -> None:
     """Set the tree, where none was given, and the labelled documents."""
     problems, loaded, tree = found.problems, found.loaded, found.taxonomy
     assert loaded is not None
@@ -235,16 +256,20 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
                 f"A Supervision counts rows, and {len(loaded.skipped)} documents were left out: pass the labels "
                 "as a list, or a Corpus."
             )
-        _check_supervision(y, len(loaded.corpus), tree)
+        check_supervision(y, len(loaded.corpus), tree)
         found.supervision = y
         return
     labels = loaded.labels if y is None else labels_by_row(y, len(loaded.corpus), loaded.skipped)
+    nowhere = sorted(row for row, label in labels.items() if is_nowhere(label))
+    labels = {row: label for row, label in labels.items() if not is_nowhere(label)}
     if not labels and not keywords:
         problems.error("", _no_labels(found))
         problems.raise_errors()
         return
-    taken = None
+    taken, given = None, Parted(labels)
     with problems.recorded():
+        given = parted(labels, separator, tree, several or None)
+        labels = dict(given.labels)
         names = None if tree is None else tree.nodes_by_name
         apart, taken = split_labels(labels, separator, names)
         found.separator = taken.text
@@ -254,9 +279,14 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
         return  # in doubt, and asked for
     if found.separator != SLASH:
         labels = dict(apart)
-        found.loaded = loaded = replace(loaded, labels=labels) if y is None else loaded
+        if y is None and given.rows is None:
+            found.loaded = loaded = replace(loaded, labels=labels)
+
+    def place_of(number: int) -> str:
+        return loaded.place(given.row(number))
+
     if tree is None:
-        readable = readable_labels(labels, loaded.place, problems)
+        readable = readable_labels(labels, place_of, problems)
         problems.raise_errors()
         try:
             named = [] if keywords is None else keyword_labels(keywords, found.separator)
@@ -271,13 +301,27 @@ def _read_labels(found: Validated, y: Any, keywords: Any, draw: Draw | None, sep
                 problems.error("", str(error))
             return
         labels = readable
+        if warned := turned(labels.values()):
+            problems.warning("", warned)
         if pairs := alike(map(tree.path, tree.leaves)):
             shown = ", ".join(f"{quoted(one)} and {quoted(other)}" for one, other in pairs)
             problems.warning("", f"labels that are nearly the same: {shown}; are they one category each?")
-    with problems.recorded():
-        found.supervision = (
-            supervise(tree, labels, loaded.place, problems) if draw is None else draw(tree, loaded, problems)
+    if NOWHERE in tree.nodes_by_name:
+        problems.error(
+            "",
+            f"the tree has a category {NOWHERE!r}, which is the label of documents that belong to no category: "
+            "give the category another name.",
         )
+        problems.raise_errors()
+        return
+    with problems.recorded():
+        if draw is not None:
+            found.supervision = draw(tree, loaded, problems)
+        else:
+            known = resolved(tree, replace(given, labels=labels), loaded.place, problems)
+            found.supervision = replace(
+                known, nowhere=np.union1d(known.nowhere, np.array(nowhere, dtype=np.int64))
+            )
     problems.raise_errors()
 
 
@@ -342,34 +386,3 @@ def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems
     elif empty:
         count = "One labelled document has" if empty == 1 else f"{empty} labelled documents have"
         problems.warning("", f"{count} no word that occurs often enough to learn from.")
-
-
-def _check_supervision(supervision: Supervision, n_rows: int, tree: Taxonomy) -> None:
-    rows, nodes = supervision.rows, supervision.nodes
-    if len(rows) != len(nodes):
-        raise UsageError(f"The Supervision names {len(rows)} documents but {len(nodes)} nodes.")
-    for given, first, end, what in ((rows, 0, n_rows, "document"), (nodes, 1, len(tree), "node")):
-        outside = given[(given < first) | (given >= end)]
-        if len(outside):
-            raise UsageError(
-                f"The Supervision names the {what} {outside[0]}, but they go from {first} to {end - 1}."
-            )
-
-
-def _check_tokenizer(corpus: Corpus, tokenizer: str | Tokenizer) -> None:
-    read_with, wanted = corpus.words.tokenizer.name, get_tokenizer(tokenizer).name
-    if read_with != wanted:
-        raise UsageError(
-            f"The Corpus was read with the tokenizer {read_with!r}: say tokenizer={read_with!r}, not {wanted!r}."
-        )
-
-
-def _with_columns_of(corpus: Corpus, readers: Sequence[ColumnReader]) -> Corpus:
-    """A ready corpus with exactly the columns that the readers would give."""
-    for reader in readers:
-        if reader.name not in corpus.columns:
-            raise UsageError(
-                f"The Corpus was read without the column {reader.name!r}: pass the documents themselves, or do "
-                f"without the {reader.name}."
-            )
-    return replace(corpus, columns={reader.name: corpus.columns[reader.name] for reader in readers})

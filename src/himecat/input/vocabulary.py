@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.problems import shortened
 from himecat.input.ragged import Ragged
 from himecat.input.rules import Rule
 from himecat.input.token_ids import WordIds
@@ -29,6 +30,8 @@ class Vocabulary:
     >>> words = Vocabulary(("cat", "dog"), np.array([3, 1]))
     >>> words.index["dog"]
     1
+    >>> words
+    <Vocabulary of 2: cat, dog>
     """
 
     names: tuple[str, ...]
@@ -38,6 +41,9 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {len(self):,}: {shortened(self.names, 3)}>"
 
     @cached_property
     def index(self) -> dict[str, int]:

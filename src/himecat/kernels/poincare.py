@@ -18,6 +18,8 @@ _FAST = {"reassoc", "contract", "nsz", "arcp"}
 MARGIN = 1e-5
 # Below this the two points of a pair are taken for the same one: their distance has no gradient.
 _SAME = 1e-15
+# Draws per negative that is wanted; of a common word, a large part of them are its own documents.
+_TRIES = 10
 # What is kept of each of the nodes that stand against each other in a step.
 _DISTANCE, _SQUARE, _INNER, _ROOT, _FACTS = 0, 1, 2, 3, 4
 
@@ -32,12 +34,13 @@ def _into_ball(square):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=_FAST, inline="always")
-def move_edge(points, u, others, n_others, rate, facts, sum_of_pulls):  # type: ignore[no-untyped-def]
+def move_edge(points, u, others, n_others, rate, penalty, facts, sum_of_pulls):  # type: ignore[no-untyped-def]
     """One step of Riemannian gradient descent for the edge (u, others[0]) against the rest of `others`.
 
-    The loss, which is returned, is -log of the softmax of the negative distances from u, at others[0]. All
-    points move by the gradient at their old places. The nodes in `others` must be distinct, and none of them u.
-    `facts` (n_others x 4) and `sum_of_pulls` (dimension) are room to work in.
+    The loss, which is returned, is -log of the softmax of the negative distances from u, at others[0], and
+    `penalty` times the squared length of others[0]. All points move by the gradient at their old places. The nodes
+    in `others` must be distinct, and none of them u. `facts` (n_others x 4) and `sum_of_pulls` (dimension) are
+    room to work in.
     """
     p = points.shape[1]
     uu = 0.0
@@ -64,10 +67,11 @@ def move_edge(points, u, others, n_others, rate, facts, sum_of_pulls):  # type: 
     total = 0.0
     for j in range(n_others):
         total += np.exp(nearest - facts[j, _DISTANCE])
-    loss = facts[0, _DISTANCE] - nearest + np.log(total)
+    loss = facts[0, _DISTANCE] - nearest + np.log(total) + penalty * facts[0, _SQUARE]
     keep = 1.0
     for j in range(n_others):
-        if facts[j, _ROOT] < _SAME:
+        is_apart = facts[j, _ROOT] >= _SAME
+        if not is_apart and j > 0:
             continue
         v = others[j]
         vv = facts[j, _SQUARE]
@@ -77,10 +81,12 @@ def move_edge(points, u, others, n_others, rate, facts, sum_of_pulls):  # type: 
         if j == 0:
             weight += 1.0
         # The inverse of the metric, (1 - |x|^2)^2 / 4, is in these factors: much of it cancels out.
-        along = rate * weight / facts[j, _ROOT]
+        along = rate * weight / facts[j, _ROOT] if is_apart else 0.0
         keep -= along / b * (vv - 2.0 * inner + 1.0)
         pull = along * a / b
         stay = 1.0 - along / a * (uu - 2.0 * inner + 1.0)
+        if j == 0:
+            stay -= rate * penalty * 0.5 * b * b
         draw = along * b / a
         # The new length follows from the old ones, so one pass both moves a point and keeps it in the ball.
         scale = _into_ball(stay * stay * vv + draw * draw * uu + 2.0 * stay * draw * inner)
@@ -117,14 +123,17 @@ def _has(values, start, end, wanted):  # type: ignore[no-untyped-def]
 
 
 @compiled(fastmath=_FAST)
-def move_edges(points, sources, targets, order, linked, offsets, n_negatives, rate, seed):  # type: ignore[no-untyped-def]
+def move_edges(  # type: ignore[no-untyped-def]
+    points, sources, targets, order, linked, offsets, n_negatives, rate, penalty, seed
+):  # fmt: skip
     """Take a step for each edge in `order`, against nodes that its source has no edge with.
 
-    Negatives are drawn with equal chance from all nodes. Linked ones and those drawn before do not count; after
-    twice as many draws as negatives are wanted, a step makes do with what it has. `linked` and `offsets` hold
-    the neighbours of every node in rising order. Returns the sum of the losses.
+    A negative is a random end of a random edge, so nodes are drawn by how many edges they have. Linked ones and
+    those drawn before do not count; after ten times as many draws as negatives are wanted, a step makes do with
+    what it has. `linked` and `offsets` hold the neighbours of every node in rising order. Returns the sum of the
+    losses.
     """
-    n_nodes = points.shape[0]
+    n_edges = sources.shape[0]
     others = np.empty(n_negatives + 1, dtype=np.int64)
     facts = np.empty((n_negatives + 1, _FACTS))
     sum_of_pulls = np.empty(points.shape[1])
@@ -134,16 +143,17 @@ def move_edges(points, sources, targets, order, linked, offsets, n_negatives, ra
         u = sources[edge]
         others[0] = targets[edge]
         found = 1
-        for _ in range(2 * n_negatives):
+        for _ in range(_TRIES * n_negatives):
             if found > n_negatives:
                 break
             state += STEP
-            one = random_below(state, n_nodes)
+            end = random_below(state, 2 * n_edges)
+            one = sources[end] if end < n_edges else targets[end - n_edges]
             fresh = one != u
             for j in range(found):
                 fresh = fresh and others[j] != one
             if fresh and not _has(linked, offsets[u], offsets[u + 1], one):
                 others[found] = one
                 found += 1
-        loss += move_edge(points, u, others, found, rate, facts, sum_of_pulls)
+        loss += move_edge(points, u, others, found, rate, penalty, facts, sum_of_pulls)
     return loss

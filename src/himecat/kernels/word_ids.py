@@ -221,8 +221,8 @@ def assign_ids(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Give the ids of the words of the texts `text[starts[i]:starts[i + 1]]`, from row `first_row` on.
 
-    With `grows`, new words are added to the table; otherwise they are dropped. `values` and `row_ends` receive the
-    ids. Returns the row that comes next, the number of words and of values: a row before the last one means that
+    With `grows`, new words are added to the table; otherwise they have the id -1. `values` and `row_ends` receive
+    the ids. Returns the row that comes next, the number of words and of values: a row before the last one means that
     the table has no room left.
     """
     n_rows = starts.shape[0] - 1
@@ -271,6 +271,8 @@ def assign_ids(  # type: ignore[no-untyped-def]
                 slot = (slot + one) & mask
             if word_id < 0:
                 if not grows:
+                    values[n_values] = -1
+                    n_values += 1
                     continue
                 first = ends[n_words]
                 full = (n_words + 1) * 3 > slots.shape[0]

@@ -19,6 +19,8 @@ from himecat.views.matrices import unit_in_place
 
 _Arrays = dict[str, npt.NDArray[Any]]
 _METADATA, _COLUMNS = "metadata/", "columns/"
+# Folders of earlier versions have neither.
+_UNKNOWN, _NOWHERE = "tokens/unknown", "labels/nowhere"
 
 
 class LearnedFrom(NamedTuple):
@@ -102,10 +104,14 @@ def packed(learned: LearnedFrom, kinds: Sequence[str]) -> _Arrays:
         "labels/rows": _small(supervision.rows),
         "labels/nodes": _small(supervision.nodes),
     }
+    if len(supervision.nowhere):
+        found[_NOWHERE] = _small(supervision.nowhere)
     ragged = {"tokens": corpus.tokens}
     ragged |= {f"{_METADATA}{kind}": corpus.metadata[kind].values for kind in kinds}
     for name, rows in ragged.items():
         found[name], found[f"{name}/lengths"] = _small(rows.values), _small(rows.lengths)
+    if corpus.unknown is not None:
+        found[_UNKNOWN] = _small(corpus.unknown)
     for name, column in corpus.columns.items():
         # An encoder's unit vectors come from half precision: where they can be had from it again, that is kept.
         with np.errstate(over="ignore"):
@@ -134,7 +140,9 @@ def unpacked(
         if name.startswith(_COLUMNS):
             half = array.dtype == np.float16
             columns[name.removeprefix(_COLUMNS)] = _from_half(array) if half else array
-    if any(len(one) != n_documents for one in (*ragged.values(), *columns.values())):
+    unknown = arrays[_UNKNOWN].astype(np.int64) if _UNKNOWN in arrays else None
+    counted = () if unknown is None else (unknown,)
+    if any(len(one) != n_documents for one in (*ragged.values(), *columns.values(), *counted)):
         raise ValueError("its columns are not equally long")
     _check_ids(arrays, "labels/rows", n_documents)
     _check_ids(arrays, "labels/nodes", n_nodes)
@@ -142,7 +150,12 @@ def unpacked(
     if len(rows) != len(nodes):
         raise ValueError("not every label has a document")
     metadata = {kind: MetadataColumn(one, ragged[f"{_METADATA}{kind}"]) for kind, one in values.items()}
-    return LearnedFrom(Corpus(ids, words, ragged["tokens"], metadata, columns), Supervision(rows, nodes))
+    corpus = Corpus(ids, words, ragged["tokens"], metadata, columns, unknown)
+    nowhere = np.zeros(0, dtype=np.int64)
+    if _NOWHERE in arrays:
+        _check_ids(arrays, _NOWHERE, n_documents)
+        nowhere = arrays[_NOWHERE].astype(np.int64)
+    return LearnedFrom(corpus, Supervision(rows, nodes, nowhere=nowhere))
 
 
 def _small(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

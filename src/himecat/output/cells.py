@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
+from himecat.input.several import PATHS, several_paths
 from himecat.runtime.terminal import harmless_cell, plain_json
 
 LONGEST_TEXT = 32_767
@@ -65,6 +66,8 @@ class Cells:
             return value
         if isinstance(value, list | tuple):
             joined = self._separator if column in self._label_fields else _VALUES
+            if column in self._label_fields and (paths := several_paths(value, joined.strip())):
+                return self.plain(column, PATHS.join(self.text(self.plain(column, path)) for path in paths))
             if all(isinstance(part, str) and joined not in part for part in value):
                 return self.plain(column, joined.join(value))
         if isinstance(value, list | tuple | dict):

@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from himecat.classifier.assignments import Assignments
+from himecat.classifier.set_assignments import SetAssignments
 from himecat.errors import DataError
+from himecat.input.several import PATHS
 from himecat.input.taxonomy.tree import Taxonomy
 
 PREFIX = "himecat_"
@@ -56,8 +58,12 @@ class PlacedColumns:
         How many other leaves are told.
     guess : bool
         Whether the leaf is told that a path cut short would have had.
+    sets : bool
+        Whether documents have several paths: `paths` has all of them, and the other columns tell of the surest.
     labelled : bool
         Whether it is told which documents kept a label of their own.
+    none : bool
+        Whether the probability is told that a document belongs to none of the categories.
 
     Examples
     --------
@@ -81,13 +87,20 @@ class PlacedColumns:
         top: int = 2,
         guess: bool = False,
         labelled: bool = False,
+        sets: bool = False,
+        none: bool = False,
     ) -> None:
         self._taxonomy, self._separator = taxonomy, separator
-        self._top, self._guess, self._labelled = top, guess, labelled
+        self._top, self._guess, self._labelled, self._none = top, guess, labelled, none
         self._spelled: dict[int, str] = {}
         names: list[tuple[str, type]] = [("path", str)]
         names += [(f"level{level}", str) for level in range(1, taxonomy.depth + 1)]
         names.append(("confidence", float))
+        if none:
+            names.append(("none", float))
+        self._sets = sets
+        if sets:
+            names.append(("paths", str))
         for number in range(1, top + 1):
             names += [(f"alternative{number}", str), (f"alternative{number}_confidence", float)]
         if guess:
@@ -109,6 +122,7 @@ class PlacedColumns:
         best: list[list[int]] = [[]] * len(placed) if placed.best is None else placed.best.tolist()
         sure: list[list[float]] = placed.rounded_best.tolist()
         labelled = [False] * len(placed) if placed.labelled is None else placed.labelled.tolist()
+        nowhere = [None] * len(placed) if placed.rounded_none is None else placed.rounded_none.tolist()
         for row, node in enumerate(placed.nodes.tolist()):
             names, depth = self._taxonomy.path(node), depths[node]
             found: list[Cell] = [self._text(node), *names, *([None] * (self._taxonomy.depth - depth))]
@@ -116,6 +130,10 @@ class PlacedColumns:
             if surely is not None and surely != surely:
                 raise not_a_number(ids[row])
             found.append(surely)
+            if self._none:
+                found.append(nowhere[row])
+            if self._sets and isinstance(placed, SetAssignments):
+                found.append(PATHS.join(filter(None, map(self._text, placed.nodes_of(row)))) or None)
             for number in range(1, self._top + 1):
                 leaf = best[row][number] if number < len(best[row]) else 0
                 found += [self._text(leaf), sure[row][number] if leaf else None]
@@ -144,6 +162,8 @@ def cut_short(placed: Assignments, row: int) -> bool:
     True
     """
     best = placed.best
+    if isinstance(placed, SetAssignments):
+        return False
     return best is not None and bool(best[row][0]) and not placed.taxonomy.is_leaf(int(placed.nodes[row]))
 
 

@@ -34,6 +34,14 @@ class Model(Protocol):
     skip_bad: bool
 
     @property
+    def gives_sets(self) -> bool:
+        """Whether documents get several paths."""
+
+    @property
+    def knows_nowhere(self) -> bool:
+        """Whether documents get a probability of belonging to none of the categories."""
+
+    @property
     def joint(self) -> str:
         """What stands between the names of a path."""
 
@@ -94,10 +102,12 @@ def placed_frame(model: Model, documents: Any, *, top: int = 2, ignore_labels: b
     columns = PlacedColumns(
         model.taxonomy_,
         names,
+        sets=model.gives_sets,
         separator=model.joint,
         top=top,
-        guess=model.min_confidence > 0,
+        guess=model.min_confidence > 0 and not model.gives_sets,
         labelled=not ignore_labels and {*names}.issuperset(model.fields().label_fields),
+        none=model.knows_nowhere,
     )
     rows = [
         row

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from himecat.classifier.set_assignments import SetAssignments
 from himecat.input.label_studio import Differing
 from himecat.output.columns import not_a_number
 from himecat.runtime.files import atomic_file
@@ -91,20 +92,24 @@ class TaskWriter:
 
     def _predictions(self, origin: Origin, placed: Assignments, row: int) -> Iterator[dict[str, Any]]:
         path, sure = placed.path(row), placed.confidences(row)
-        found = [(path, float(sure[-1]))] if path else []
+        found = [([list(path)], float(sure[-1]))] if path else []
+        if isinstance(placed, SetAssignments) and path:
+            found = [([list(one) for one in placed.paths(row)], float(sure[-1]))]
         if self._top and placed.best is not None:
             told = zip(placed.best[row].tolist(), placed.rounded_best[row].tolist(), strict=True)
             found += [
-                (placed.taxonomy.path(leaf), score) for leaf, score in list(told)[1 : self._top + 1] if leaf
+                ([list(placed.taxonomy.path(leaf))], score)
+                for leaf, score in list(told)[1 : self._top + 1]
+                if leaf
             ]
-        for names, score in found:
+        for paths, score in found:
             if score != score:
                 raise not_a_number(origin.id)
             result = {
                 "from_name": self._control,
                 "to_name": self._text_field,
                 "type": "taxonomy",
-                "value": {"taxonomy": [list(names)]},
+                "value": {"taxonomy": paths},
             }
             yield {"model_version": self._version, "score": score, "result": [result]}
 

@@ -192,6 +192,7 @@ def _maker(method: Paper) -> Callable[[], FlatClassifier]:
         epochs=method.epochs,
         batch_size=method.batch_size,
         min_steps=method.min_steps,
+        epoch_documents=method.epoch_documents,
         rate=method.learning_rate,
         momentum=method.momentum,
     )

@@ -256,6 +256,9 @@ class KimCNN:
         Passes over the training set and documents per step.
     min_steps : int
         A small training set is passed over more often, until this many steps are done.
+    epoch_documents : int or None
+        Documents of each class that an epoch counts as having, so that training sets of any size are trained
+        for as many steps; None for those that there are.
     rate, momentum : float
         Of stochastic gradient descent.
 
@@ -277,6 +280,7 @@ class KimCNN:
     epochs: int = 30
     batch_size: int = 256
     min_steps: int = 0
+    epoch_documents: int | None = None
     rate: float = 0.1
     momentum: float = 0.9
     network: KimNetwork = field(init=False, repr=False)
@@ -319,10 +323,15 @@ class KimCNN:
         descent = Descent(self.network, self.rate, self.momentum)
         batch_of = Batches(training.documents, words, self.network, self.batch_size)
         batches = math.ceil(len(training) / self.batch_size)
-        passes = max(self.epochs, math.ceil(self.min_steps / max(1, batches)))
+        passes = max(self.epochs, math.ceil(self.min_steps / batches))
+        steps = passes * batches
+        if self.epoch_documents is not None:
+            wanted = self.epochs * math.ceil(self.epoch_documents * self.n_classes / self.batch_size)
+            steps = max(wanted, self.min_steps)
+            passes = math.ceil(steps / batches)
         for done in range(1, passes + 1):
             order = rng.permutation(len(training))
-            for start in range(0, len(order), self.batch_size):
+            for start in range(0, len(order), self.batch_size)[: steps - (done - 1) * batches]:
                 if stop_requested():
                     raise Stopped
                 chosen = order[start : start + self.batch_size]

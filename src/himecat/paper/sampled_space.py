@@ -161,8 +161,8 @@ def _joining(n_labelled: int, n_rest: int) -> int:
 def pairs_per_pass(relations: Relations) -> int:
     """Positive pairs drawn in one pass over the words.
 
-    Every step draws one pair of each relation, so that the small relations are seen as often as the words;
-    labels and the hierarchy take part where the labelled documents are trained.
+    Every step draws a word and a value of each metadata type, so that values are seen as often as words. Labels and
+    the hierarchy take part in the steps of the labelled documents' block alone, a small share of all.
     """
     words = relations.pairs[-1]
     is_labelled = relations.pairs[0].lengths > 0

@@ -152,6 +152,7 @@ class TopDownClassifier:
 
     name: ClassVar[str] = "top-down"
     word_weights: ClassVar[None] = None
+    unused_metadata: ClassVar[tuple[str, ...]] = ()
     own_views: ClassVar[tuple[View, ...]] = ()
     learned_views: ClassVar[Mapping[str, View]] = {}
     quality: ClassVar[None] = None
@@ -162,6 +163,10 @@ class TopDownClassifier:
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
         return self.walk.leaf_probabilities(corpus.tokens, self.space.words, threads=threads)
+
+    def all_probabilities(self, corpus: Corpus, threads: int = 1) -> tuple[FloatArray, FloatArray | None]:
+        """The same; the published method places every document."""
+        return self.leaf_probabilities(corpus, threads), None
 
     def directions(self, corpus: Corpus) -> FloatArray:
         """The most likely place of every document in the joint space, given its words and metadata values."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
@@ -75,7 +76,7 @@ class Corrector(Predictor):
         from himecat.classifier.asking import choose
         from himecat.evaluation.review import review_rows
 
-        self._check_fitted()
+        self._refuse_several("choose documents for review")
         check_number("count", count, 1, 1e6, above=False, whole=True)
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
@@ -104,6 +105,14 @@ class Corrector(Predictor):
         return review_rows(
             source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
         )
+
+    def _refuse_several(self, what: str) -> None:
+        self._check_fitted()
+        if isinstance(self.classifier_, SeveralClassifier):
+            raise UsageError(
+                f"A model that gives documents several paths cannot {what}: add the labels to the documents and fit it "
+                "again."
+            )
 
     def _kept(self) -> LearnedFrom:
         """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
@@ -164,6 +173,7 @@ class Corrector(Predictor):
         >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
         1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
         """
+        self._refuse_several("be corrected")
         shown = progress or (Progress() if self.verbose else silent())
         kept, tree = self._kept(), self._fitted_taxonomy()
         problems = Problems()

@@ -110,6 +110,7 @@ def evaluate(
         "keywords": given.pop("keywords", None),
         "allow_empty_leaves": given.pop("allow_empty_leaves", False),
         "min_confidence": given.pop("min_confidence", 0.0),
+        "several": given.pop("several", None),
         "encoder": encoder is not None,
     }
     choice = Choice(system_with_method(method.name), {**method.changed(), **given}, options=options)
@@ -130,7 +131,7 @@ def figures(run: Run) -> dict[str, Any]:
     >>> list(figures(Run("letters", "himecat", "himecat", {}, 0, 0)))
     ['draw', 'leaf', 'overall', 'seconds', 'cpu_seconds', 'peak_rss_mb', 'calibration']
     """
-    names = ("draw", *SCORES, *COSTS, "calibration", *HOLDOUT)
+    names = ("draw", *SCORES, *COSTS, "calibration", *HOLDOUT, "sets")
     values = {name: getattr(run, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -155,7 +156,19 @@ def summarise(runs: Sequence[Run], how: Callable[[Sequence[float]], Any] = np.me
     for errors in zip(*(row["calibration"] for row in rows), strict=True):
         measured = [error for error in errors if error is not None]
         found["calibration"].append(float(how(measured)) if measured else None)
+    if all("sets" in row for row in rows):
+        found["sets"] = _means([row["sets"] for row in rows], how)
     return found | {part: both(part) for part in HOLDOUT if all(part in row for row in rows)}
+
+
+def _means(rows: Sequence[Mapping[str, Any]], how: Callable[[Sequence[float]], Any]) -> dict[str, Any]:
+    """The statistic of every number in nested mappings of one shape."""
+    return {
+        key: _means([row[key] for row in rows], how)
+        if isinstance(first, Mapping)
+        else float(how([row[key] for row in rows]))
+        for key, first in rows[0].items()
+    }
 
 
 def spread(values: Sequence[float]) -> float:

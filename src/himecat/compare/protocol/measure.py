@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
 from himecat.compare.protocol.run import Run, finite
+from himecat.compare.protocol.sets import calibration_of_sets, scores_of_sets
 from himecat.compare.protocol.worker import costs_since
-from himecat.compare.systems.system import NodeArray, System, Task
+from himecat.compare.systems.system import NodeArray, System, Task, checked_nodes
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.metrics import score
 from himecat.evaluation.reliability import level_calibration
@@ -28,8 +29,8 @@ from himecat.input.documents import Document, Fields, read_documents
 from himecat.input.labelled_file import open_file, read_truth
 from himecat.input.labels import supervise
 from himecat.input.problems import Problems
+from himecat.input.set_draws import draw_sets, of_rows, true_sets
 from himecat.input.taxonomy.readers import read_taxonomy
-from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
 from himecat.runtime.progress import Progress, silent
 from himecat.views.encoder_cache import EncoderReader
@@ -113,6 +114,7 @@ class Reading:
     truth: NodeArray
     labelled: Supervision
     texts: Sequence[str]
+    sets: Supervision | None = None
 
     @property
     def test(self) -> RowIds:
@@ -183,11 +185,16 @@ def measure(
     dataset = source.open()
     read = read_draw(source, dataset, system, number, per_leaf, encoder, threads, shown)
     test, taxonomy = read.test, dataset.taxonomy
+    if holdout and read.sets is not None:
+        raise UsageError(
+            f"{spelled('--holdout', 'holdout=')} is not measured where documents have several paths: leave it out."
+        )
     if not len(test):
         raise DataError(
             f"{dataset.documents}: draw {number} labels every document, so none is left to score."
         )
-    shown.say(f"Draw {number}: {len(read.labelled):,} labelled documents, {len(test):,} to score")
+    name, n_labelled = "Fold" if source.folds else "Draw", len(np.unique(read.labelled.rows))
+    shown.say(f"{name} {number}: {n_labelled:,} labelled documents, {len(test):,} to score")
     # From here on the system sees the labels of the drawn documents and no others.
     task = Task(
         read.corpus,
@@ -200,8 +207,9 @@ def measure(
         progress=shown,
     )
     found = system.fit_predict(task)
-    nodes = _checked(system, found, taxonomy, len(read.corpus))
-    scores = score(taxonomy, read.truth[test], nodes[test])
+    nodes = checked_nodes(system, found, taxonomy, len(read.corpus))
+    sets = None if read.sets is None else scores_of_sets(taxonomy, of_rows(read.sets, test), found)
+    scores = sets or score(taxonomy, read.truth[test], nodes[test])
     costs = costs_since(began)
     run = Run(
         dataset=dataset.name,
@@ -215,7 +223,10 @@ def measure(
         seconds=round(costs.seconds, 3),
         cpu_seconds=round(costs.cpu_seconds, 3),
         peak_rss_mb=round(costs.peak_rss_mb, 1),
+        sets=None if sets is None else sets.as_dict(),
     )
+    if read.sets is not None:
+        return replace(run, calibration=calibration_of_sets(of_rows(read.sets, test), found))
     if isinstance(found, Assignments):
         tested = Assignments(taxonomy, found.nodes[test], found.confidence[test])
         run = replace(run, calibration=finite(level_calibration(taxonomy, read.truth[test], tested)))
@@ -223,7 +234,7 @@ def measure(
         return run
     size = max(1, round(holdout * len(test)))
     out = test[np.sort(np.random.default_rng(number).choice(len(test), size, replace=False))]
-    shown.say(f"Draw {number}: once more without {len(out):,} of the documents to score")
+    shown.say(f"Once more without {len(out):,} of the documents to score")
     later = _predict_new(system, task, out)
     return replace(
         run,
@@ -266,7 +277,7 @@ def read_draw(
     fields = dataset.fields or source.fields or Fields(metadata=dataset.metadata)
     documents: Any = dataset.documents
     if source.limit is not None:
-        truth, labelled, rows = _limited(source.limit, dataset, fields, number, per_leaf)
+        truth, labelled, sets, rows = _limited(source.limit, dataset, fields, number, per_leaf)
         listed: set[str] = set()
         read = _documents(dataset.documents, fields, rows, listed)
         documents = [_record(document, fields, listed) for document in read]
@@ -287,19 +298,23 @@ def read_draw(
     for problem in () if number else loaded.problems.of("warning"):
         (progress or silent()).say(f"warning: {problem}")
     if source.limit is None:
-        truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
+        truth, labelled, sets = _shown_and_true(dataset, loaded, fields, number, per_leaf)
         read = _documents(dataset.documents, fields) if system.texts else []
     texts = [_full_text(one) for one in read] if system.texts else ()
-    return Reading(loaded.corpus, truth, labelled, texts)
+    return Reading(loaded.corpus, truth, labelled, texts, sets)
 
 
 def _shown_and_true(
     dataset: Dataset, loaded: LoadedCorpus, fields: Fields, number: int, per_leaf: int
-) -> tuple[NodeArray, Supervision]:
-    """The true nodes, and the labels that a system is shown."""
+) -> tuple[NodeArray, Supervision, Supervision | None]:
+    """The true nodes, the labels that a system is shown, and the true sets where documents have several paths."""
+    if (sets := true_sets(dataset, loaded)) is not None:
+        truth = np.full(len(loaded.corpus), -1, dtype=np.int64)
+        truth[sets.rows] = sets.nodes
+        return truth, draw_sets(dataset, sets, number, per_leaf), sets
     carried = true_nodes(dataset, loaded)
     if dataset.truth is None:
-        return carried, draw(dataset, carried, number, per_leaf)
+        return carried, draw(dataset, carried, number, per_leaf), None
     rows = np.flatnonzero(carried >= 0)
     row_of = {name: row for row, name in enumerate(loaded.corpus.ids)}
     given = read_truth(dataset.truth, fields)
@@ -316,17 +331,17 @@ def _shown_and_true(
     problems.raise_errors()
     truth = np.full(len(carried), -1, dtype=np.int64)
     truth[known.rows] = known.nodes
-    return truth, Supervision(rows, carried[rows])
+    return truth, Supervision(rows, carried[rows]), None
 
 
 def _limited(
     limit: int, dataset: Dataset, fields: Fields, number: int, per_leaf: int
-) -> tuple[NodeArray, Supervision, RowIds]:
+) -> tuple[NodeArray, Supervision, Supervision | None, RowIds]:
     """True nodes and labels of the documents within the limit, and their rows in the dataset."""
     loaded = load_corpus(dataset.documents, fields, max_tokens=1)
-    truth, labelled = _shown_and_true(dataset, loaded, fields, number, per_leaf)
+    truth, labelled, sets = _shown_and_true(dataset, loaded, fields, number, per_leaf)
     others = np.setdiff1d(np.arange(len(truth)), labelled.rows)
-    size = limit - len(labelled)
+    size = limit - (len(truth) - len(others))
     if size < 1:
         raise UsageError(
             f"{spelled(f'--limit {limit}', f'limit={limit}')} leaves no document to score: draw {number} labels "
@@ -335,7 +350,9 @@ def _limited(
     # The order does not depend on the limit: a larger one only adds documents.
     part = np.random.default_rng(number).permutation(others)[:size]
     rows = np.union1d(labelled.rows, part)
-    return truth[rows], replace(labelled, rows=np.searchsorted(rows, labelled.rows)), rows
+    labelled = replace(labelled, rows=np.searchsorted(rows, labelled.rows))
+    sets = None if sets is None else of_rows(sets, rows, renumber=True)
+    return truth[rows], labelled, sets, rows
 
 
 def _documents(
@@ -358,28 +375,3 @@ def _record(document: Document, fields: Fields, listed: set[str]) -> dict[str, A
 def _full_text(document: Document) -> str:
     values = [value for kind in document.metadata.values() for value in kind]
     return " ".join([document.text, *values])
-
-
-def _checked(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -> NodeArray:
-    """The nodes that a system gave; without probabilities every one has to be a leaf."""
-    if isinstance(found, Assignments):
-        return found.nodes
-    nodes = np.asarray(found)
-    if nodes.shape != (n_documents,):
-        shape = " x ".join(map(str, nodes.shape)) or "a single value"
-        raise UsageError(
-            f"The system {system.name!r} should give one leaf for each of {n_documents} documents, and gave {shape}."
-        )
-    if not np.issubdtype(nodes.dtype, np.integer):
-        raise UsageError(
-            f"The system {system.name!r} should give nodes of the tree as whole numbers, not {nodes.dtype}."
-        )
-    wrong = np.flatnonzero(~np.isin(nodes, np.asarray(taxonomy.leaves)))
-    if len(wrong):
-        node = int(nodes[wrong[0]])
-        known = f", {taxonomy.title(node) if node else 'the root'}," if 0 <= node < len(taxonomy) else ""
-        raise UsageError(
-            f"The system {system.name!r} put document {wrong[0]} on node {node}{known} which is not a leaf of "
-            "the tree."
-        )
-    return nodes.astype(np.int64)

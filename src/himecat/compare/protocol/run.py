@@ -36,6 +36,10 @@ class Run:
         With a holdout, leaf F1 on its documents: of a model fitted without them, and of the model fitted with
         them.
 
+    sets : mapping, optional
+        Where documents have several paths: scores of their sets, see `himecat.evaluation.set_metrics`; `leaf` and
+        `overall` are then those of the leaves and of all categories above the paths.
+
     Examples
     --------
     >>> run = Run("letters", "tfidf-svm", "TF-IDF + SVM", {"c": 1.0}, 0, 0, {"micro": 0.5, "macro": 0.4})
@@ -60,6 +64,7 @@ class Run:
     calibration: list[float | None] = field(default_factory=list)
     held_out: Mapping[str, float] | None = None
     had_them: Mapping[str, float] | None = None
+    sets: Mapping[str, Any] | None = None
 
     @property
     def group(self) -> tuple[str, str, str]:
@@ -68,7 +73,7 @@ class Run:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values, for JSON; what was not measured has no entry."""
-        optional = ("calibration", "held_out", "had_them")
+        optional = ("calibration", "held_out", "had_them", "sets")
         return {name: value for name, value in asdict(self).items() if value or name not in optional}
 
     @classmethod

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.metrics import Scores, score
+from himecat.evaluation.set_metrics import SetScores, score_sets
 from himecat.input.builder import load_corpus
+from himecat.input.corpus import Supervision
 from himecat.input.dataset import draw, open_dataset, true_nodes
 from himecat.input.documents import Fields
 from himecat.input.formats import iter_records
 from himecat.input.labelled_file import read_truth
-from himecat.input.labels import supervise
+from himecat.input.labels import is_nowhere
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted
 from himecat.input.separators import split_labels
+from himecat.input.set_draws import draw_sets, of_rows, true_sets
+from himecat.input.several import parted, resolved
 from himecat.input.streams import path_kind, shown
 from himecat.input.taxonomy.readers import read_taxonomy
 from himecat.input.taxonomy.tree import Taxonomy, label_names
@@ -52,6 +57,44 @@ def read_predictions(
     return found, labelled
 
 
+def read_sets(predictions: str | os.PathLike[str], taxonomy: Taxonomy) -> dict[str, list[int]]:
+    """The nodes that each document id was given; of those that only kept their labels there are none."""
+    problems = Problems()
+    found: dict[str, list[int]] = {}
+    for record in iter_records(predictions, problems, {"id", "path", "paths", "labelled"}):
+        if record.fields is None or record.fields.get("labelled") is True:
+            continue
+        name, paths = record.fields.get("id"), record.fields.get("paths")
+        if paths is None and isinstance(record.fields.get("path"), list):
+            paths = [record.fields["path"]]
+        if not isinstance(name, str | int) or not isinstance(paths, list):
+            problems.error(record.place, "a prediction needs an 'id' and 'paths' (a list of lists of names).")
+            continue
+        nodes = [taxonomy.walk(path) if isinstance(path, list) else None for path in paths]
+        if None in nodes:
+            problems.error(record.place, f"the path {quoted(paths[nodes.index(None)])} is not in the tree.")
+        found[str(name)] = [node for node in nodes if node]
+    problems.raise_errors()
+    return found
+
+
+def _score_sets(
+    tree: Taxonomy, truth: Supervision, names: Sequence[str], predictions: str | os.PathLike[str]
+) -> tuple[SetScores, int, int]:
+    """Scores of sets of paths; `names` are the ids of the rows of the truth."""
+    given = read_sets(predictions, tree)
+    rows = np.unique(truth.rows)
+    present = np.array([row for row in rows.tolist() if names[row] in given], dtype=np.int64)
+    if not len(present):
+        raise DataError(
+            f"{shown(predictions)} has no prediction to score: himecat predict --ignore-labels places all."
+        )
+    pairs = [(row, node) for row in present.tolist() for node in given[names[row]]]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    scores = score_sets(tree, of_rows(truth, present), Supervision(*found))
+    return scores, len(rows) - len(present), 0
+
+
 def score_predictions(
     predictions: str | os.PathLike[str],
     folder: str | os.PathLike[str],
@@ -60,7 +103,7 @@ def score_predictions(
     per_leaf: int = 5,
     fields: Fields | None = None,
     taxonomy: str | os.PathLike[str] | None = None,
-) -> tuple[Scores, int, int]:
+) -> tuple[Scores | SetScores, int, int]:
     """Score a file of predictions; also returns how many documents of the dataset have none, or kept their label.
 
     What a document's own label says is no prediction, and is left out.
@@ -88,6 +131,11 @@ def score_predictions(
     if taxonomy is not None:
         dataset = replace(dataset, taxonomy=read_taxonomy(taxonomy))
     loaded = load_corpus(dataset.documents, fields or Fields(), max_tokens=1)
+    if (sets := true_sets(dataset, loaded)) is not None:
+        if without_draw is not None:
+            seen = draw_sets(dataset, sets, without_draw, per_leaf).rows
+            sets = of_rows(sets, np.setdiff1d(sets.rows, seen))
+        return _score_sets(dataset.taxonomy, sets, loaded.corpus.ids, predictions)
     truth = true_nodes(dataset, loaded)
     assigned, labelled = read_predictions(predictions, dataset.taxonomy)
     known = set(loaded.corpus.ids)
@@ -123,7 +171,7 @@ def _score_by_file(
     file: str | os.PathLike[str],
     fields: Fields,
     taxonomy: str | os.PathLike[str] | None,
-) -> tuple[Scores, int, int]:
+) -> tuple[Scores | SetScores, int, int]:
     problems = Problems()
     fields = prepare(file, fields, True, problems).fields
     problems.raise_errors()
@@ -131,11 +179,16 @@ def _score_by_file(
     names, separator = list(written), fields.reading.separator
     known_tree = None if taxonomy is None else read_taxonomy(taxonomy)
     known_names = None if known_tree is None else known_tree.nodes_by_name
-    labels, _ = split_labels(dict(enumerate(written.values())), separator, known_names)
+    given = parted(dict(enumerate(written.values())), separator, known_tree)
+    labels, _ = split_labels(given.labels, separator, known_names)
     tree = known_tree or _spanned(predictions, labels)
-    assigned, kept = read_predictions(predictions, tree)
-    found = supervise(tree, labels, lambda row: f"{shown(file)}, {quoted(names[row])}", problems)
+    found = resolved(
+        tree, replace(given, labels=labels), lambda row: f"{shown(file)}, {quoted(names[row])}", problems
+    )
     problems.raise_errors()
+    if given.rows is not None:
+        return _score_sets(tree, found, names, predictions)
+    assigned, kept = read_predictions(predictions, tree)
     known = [(names[row], node) for row, node in zip(found.rows.tolist(), found.nodes.tolist(), strict=True)]
     rows = [(node, assigned[name]) for name, node in known if name in assigned and name not in kept]
     if not rows:
@@ -151,12 +204,16 @@ def _score_by_file(
 def _spanned(predictions: str | os.PathLike[str], labels: Mapping[int, object]) -> Taxonomy:
     """The tree of the predicted paths, and of the true labels that are not in it."""
     records = (record.fields for record in iter_records(predictions, Problems()) if record.fields is not None)
-    found = (one.get("path") for one in records)
+    found = chain.from_iterable(
+        paths if isinstance(paths := one.get("paths"), list) else [one.get("path")] for one in records
+    )
     paths = [*dict.fromkeys(tuple(map(str, path)) for path in found if isinstance(path, list) and path)]
     if not paths:
         raise DataError(f"{shown(predictions)} has no prediction with a path.")
     tree = Taxonomy.from_paths(paths)
     for label in labels.values():
+        if is_nowhere(label):
+            continue
         try:
             tree.find(label_names(label))
         except DataError:

@@ -96,24 +96,28 @@ def dataset_tables(statistics: Sequence[DatasetStatistics]) -> list[Table]:
     >>> from himecat.compare.protocol.table_styles import render
     >>> letters = DatasetStatistics("letters", 1200, 40, 11, 8, 3, 61.25, 900)
     >>> print(render(dataset_tables([letters]), "markdown").splitlines()[4])
-    | letters | 1,200 | 40 | 11 | 8 | 3 | 61.2 | 900 | – |
+    | letters | 1,200 | 40 | 1,160 | 11 | 8 | 3 | 61.2 | 900 | – |
     """
     if not statistics:
         return []
     headings = [
         ("", name)
         for name in (
-            "Dataset", "Documents", "Labelled", "Categories", "Leaves", "Levels", "Words per document", "Vocabulary",
-            "Metadata",
+            "Dataset", "Documents", "Labelled", "Test", "Categories", "Leaves", "Levels", "Words per document",
+            "Vocabulary", "Metadata",
         )
     ]  # fmt: skip
-    note = "Categories without the root. Metadata: distinct values of each type, and the share of documents with one."
+    note = (
+        "Test: all but the labelled ones. Categories without the root. Metadata: distinct values of each type, and "
+        "the share of documents with one."
+    )
     rows, records = [], []
     for one in statistics:
         metadata = "; ".join(
             f"{kind.name}: {count(kind.values)} ({100 * kind.coverage:.0f} %)" for kind in one.metadata
         )
-        numbers = (one.documents, one.labelled, one.nodes, one.leaves, one.depth)
+        tested = None if one.labelled is None else one.documents - one.labelled
+        numbers = (one.documents, one.labelled, tested, one.nodes, one.leaves, one.depth)
         cells = [Cell(ABSENT) if n is None else Cell(count(n), value=float(n)) for n in numbers]
         cells.append(Cell(f"{one.words_per_document:.1f}", value=one.words_per_document))
         cells.append(Cell(count(one.vocabulary), value=float(one.vocabulary)))

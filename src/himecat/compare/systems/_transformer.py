@@ -26,7 +26,6 @@ Loss = Callable[[IntArray], "torch.Tensor"]
 _WARM_UP = 0.1
 _WEIGHT_DECAY = 0.01
 _LONGEST_GRADIENT = 1.0
-_WIDTH_OF_BASE = 768
 _BATCH_TEXTS = 32
 
 
@@ -37,20 +36,20 @@ class FineTuned(System):
     Attributes
     ----------
     max_text_tokens : int
-        Longer texts are cut in the middle, in training and in prediction.
+        Of longer texts only the first tokens are read, in training and in prediction.
     batch_size : int
         Documents, or pairs of them, per training step.
-    learning_rate : float or None
-        Highest learning rate; None for 2e-5, or 1e-4 where the transformer is narrower than BERT's base model.
+    learning_rate : float
+        Highest learning rate.
     """
 
     texts = True
     loads_encoder = True
     requires = ("torch", "sentence_transformers")
 
-    max_text_tokens: int = parameter(64, least=4)
+    max_text_tokens: int = parameter(128, least=4)
     batch_size: int = parameter(16, least=1)
-    learning_rate: float | None = parameter(None, above=0)
+    learning_rate: float = parameter(2e-5, above=0)
 
     def fit_predict(self, task: Task) -> NodeArray:
         """The leaf of every document."""
@@ -73,9 +72,8 @@ class FineTuned(System):
         batches: list[IntArray],
     ) -> None:
         """Fine-tune modules at this system's learning rate."""
-        rate = transformer.learning_rate if self.learning_rate is None else self.learning_rate
         with task.progress.stage("Fine-tuning the transformer", total=len(batches)) as stage:
-            fine_tune(modules, loss_of, batches, rate, stage)
+            fine_tune(modules, loss_of, batches, self.learning_rate, stage)
 
 
 @contextmanager
@@ -159,25 +157,11 @@ class Transformer:
             )
         return cls(open_encoder(task.encoder).load(), task.encoder)
 
-    @property
-    def learning_rate(self) -> float:
-        """The published rate for models of this width.
-
-        2e-5 is BERT's for its base model and up; narrow models learn too little in a few hundred steps of it,
-        and the rates tried for the small models of the BERT family begin at 3e-5 and end at 3e-4.
-        """
-        return 2e-5 if self.width >= _WIDTH_OF_BASE else 1e-4
-
     def tokens(self, texts: Sequence[str], max_tokens: int) -> TokenRows:
-        """The token numbers of each text, cut in the middle where they are more than `max_tokens`.
-
-        Three quarters are from the start and one from the end: a text begins with its subject and ends with its
-        metadata.
-        """
+        """The token numbers of each text, its first ones and the closing one where they are more than `max_tokens`."""
         limit = min(max_tokens, self.model.max_seq_length or max_tokens)
-        tail = limit // 4
         rows = self._tokenizer(list(texts), verbose=False)["input_ids"] if len(texts) else []
-        cut = [row if len(row) <= limit else row[: limit - tail] + row[len(row) - tail :] for row in rows]
+        cut = [row if len(row) <= limit else row[: limit - 1] + row[-1:] for row in rows]
         # A text without a token would leave nothing to pool in models that add none of their own.
         return [row or [self._tokenizer.pad_token_id] for row in cut]
 

@@ -74,7 +74,7 @@ class WeSHClassSettings:
     alpha: float = parameter(0.2, least=0, most=1)
     real_share: float = parameter(0.2, least=0, most=1)
     common_words: int = parameter(5000, least=1)
-    language_tokens: int = parameter(300_000, least=0)
+    language_tokens: int = parameter(3_000_000, least=0)
     epochs: int = parameter(30, least=0)
     rounds: int = parameter(10, least=0)
     round_steps: int = parameter(30, least=1)

@@ -36,8 +36,8 @@ class Bert(FineTuned):
 
     Examples
     --------
-    >>> Bert().epochs, Bert(max_text_tokens=128).max_text_tokens
-    (20, 128)
+    >>> Bert().epochs, Bert(max_text_tokens=64).max_text_tokens
+    (20, 64)
     """
 
     name = "bert"

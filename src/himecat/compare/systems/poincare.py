@@ -32,9 +32,11 @@ class Poincare(OnWordVectors):
     passes, burn_in : int
         Passes over the edges, and how many of them, the first ones, take smaller steps.
     negatives : int
-        Negatives per edge: nodes without an edge to its source.
+        Negatives per edge: nodes without an edge to its source, drawn by how many edges they have.
     edge_rate : float
         Step size for an edge.
+    penalty : float
+        Weight of the squared length of an edge's target in the loss.
     most_steps : int
         There are fewer passes where all of them would take more steps than this; one at least.
 
@@ -52,6 +54,7 @@ class Poincare(OnWordVectors):
     burn_in: int = parameter(10, least=0)
     negatives: int = parameter(10, least=1)
     edge_rate: float = parameter(0.1, least=0)
+    penalty: float = parameter(1.0, least=0)
     most_steps: int = parameter(40_000_000, least=1)
 
     def word_vectors(self, task: Task, corpus: Corpus) -> npt.NDArray[np.float32]:
@@ -96,7 +99,8 @@ def points_of_nodes(
                 some = order[start : start + _AT_ONCE]
                 kernel_seed = rng.integers(2**63, dtype=np.uint64)
                 loss += move_edges(
-                    points, sources, targets, some, linked.values, linked.offsets, settings.negatives, rate, kernel_seed
+                    points, sources, targets, some, linked.values, linked.offsets, settings.negatives, rate,
+                    settings.penalty, kernel_seed,
                 )  # fmt: skip
                 stage.advance(len(some))
             if len(order):

@@ -302,3 +302,43 @@ def with_metadata_words(corpus: Corpus) -> Corpus:
     tokens = Ragged.grouped(np.concatenate(rows), np.concatenate(values), len(corpus))
     words = Vocabulary(tuple(names), np.concatenate(counts).astype(np.int64), corpus.words.tokenizer)
     return Corpus(corpus.ids, words, tokens, {}, corpus.columns)
+
+
+def checked_nodes(system: System, found: Any, taxonomy: Taxonomy, n_documents: int) -> NodeArray:
+    """The nodes that a system gave; without probabilities every one has to be a leaf.
+
+    Raises
+    ------
+    UsageError
+        There is not one leaf for every document.
+
+    Examples
+    --------
+    >>> class First(System):
+    ...     name = "first"
+    ...     def fit_predict(self, task):
+    ...         return [1] * len(task.corpus)
+    >>> checked_nodes(First(), [1, 1], Taxonomy.from_paths([("a",), ("b",)]), 2).tolist()
+    [1, 1]
+    """
+    if isinstance(found, Assignments):
+        return found.nodes
+    nodes = np.asarray(found)
+    if nodes.shape != (n_documents,):
+        shape = " x ".join(map(str, nodes.shape)) or "a single value"
+        raise UsageError(
+            f"The system {system.name!r} should give one leaf for each of {n_documents} documents, and gave {shape}."
+        )
+    if not np.issubdtype(nodes.dtype, np.integer):
+        raise UsageError(
+            f"The system {system.name!r} should give nodes of the tree as whole numbers, not {nodes.dtype}."
+        )
+    wrong = np.flatnonzero(~np.isin(nodes, np.asarray(taxonomy.leaves)))
+    if len(wrong):
+        node = int(nodes[wrong[0]])
+        known = f", {taxonomy.title(node) if node else 'the root'}," if 0 <= node < len(taxonomy) else ""
+        raise UsageError(
+            f"The system {system.name!r} put document {wrong[0]} on node {node}{known} which is not a leaf of "
+            "the tree."
+        )
+    return nodes.astype(np.int64)

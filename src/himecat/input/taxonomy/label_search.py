@@ -14,6 +14,9 @@ from himecat.input.taxonomy.wording import listed, shown_path
 from himecat.input.values import number_name
 from himecat.runtime.bounds import bounds, over
 
+ONE_PATH = "a list of names is one path, several paths are a list of lists"
+"""What is said where a list of names is no path."""
+
 
 def label_names(label: object) -> list[str]:
     """The names a raw label consists of, stripped, empty ones left out; an `a/b/c` string stays one name.
@@ -180,7 +183,9 @@ def _resolve_path(tree: Nodes, names: list[str]) -> int:
     leaves = list(dict.fromkeys(f[0] for f in candidates if len(f) == 1 and tree.is_leaf(f[0])))
     if len(leaves) > 1:
         titles = listed([tree.shown(leaf) for leaf in leaves])
-        raise DataError(f"the document is labelled with {len(leaves)} different leaves: {titles}.")
+        raise DataError(
+            f"the document is labelled with {len(leaves)} different leaves: {titles}; {ONE_PATH}."
+        )
     # The first name that is on no lineage with all names before it.
     together = max((~mask & (mask + 1)).bit_length() - 1 for mask in passed.values())
     breaking = min(together, len(names) - 1)
