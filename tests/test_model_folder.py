@@ -3,7 +3,8 @@
 `python tests/test_model_folder.py FOLDER` shows how the kept models were made: it writes another one like the
 newest. `model-v1` was made by the first release, `model-v2` with the default that came after it, `model-v3` when
 topics, biases and the confidence of the likeliest path were added to that, `model-v4` when every part of a model
-came to keep its own state, `model-v5` when model.json came to carry a digest of itself.
+came to keep its own state, `model-v5` when model.json came to carry a digest of itself,
+`model-v6` when the weights of opinions came to be learned.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ KEPT = FIXTURES / "model-v1"
 SECOND = FIXTURES / "model-v2"
 THIRD = FIXTURES / "model-v3"
 FOURTH = FIXTURES / "model-v4"
-NEWEST = FIXTURES / "model-v5"
-ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, NEWEST]
+FIFTH = FIXTURES / "model-v5"
+NEWEST = FIXTURES / "model-v6"
+ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, FIFTH, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -148,11 +150,11 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 
 def test_the_kept_models_are_of_all_kinds() -> None:
-    first, second, third, fourth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
+    first, second, third, fourth, fifth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    for later in (second, third, fourth, newest):
+    for later in (second, third, fourth, fifth, newest):
         assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
@@ -161,7 +163,7 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    for later in (third, fourth, newest):
+    for later in (third, fourth, fifth, newest):
         assert later.method_.topics > 0
         assert later.classifier_.views["topics"].vectors.size > 0
         assert any(later.classifier_.calibration.bias)
@@ -487,10 +489,10 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> Contents:
 
 
 def write_as(kept: Path, place: Path, document: Document, arrays: Arrays) -> None:
-    """Write a folder of the same version as a kept one."""
+    """Write a folder of the same version as a kept one, or of the newest where that has a digest."""
     write_model(place, document, arrays)
     version = ALL_KEPT.index(kept) + 1
-    if version < VERSION:
+    if version < DIGEST_SINCE:
         lines = (place / "model.json").read_text().split("\n")
         older = [line for line in lines if not line.startswith('"digest"')]
         text = "\n".join(older).replace(f'"version": {VERSION}', f'"version": {version}', 1)
