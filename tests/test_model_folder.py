@@ -110,7 +110,7 @@ def write_fixture(folder: Path) -> None:
     ones stay as they are, because people have models like them.
     """
     model = default_model().fit(training_documents(96, labelled=32))
-    model.save(folder)
+    model.save(folder, corpus=False)
     answers = {
         "documents": NEW,
         "paths": model.predict(NEW, as_tuples=True),
