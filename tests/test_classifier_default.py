@@ -76,7 +76,9 @@ def test_what_it_is_sure_of_is_right(model: HiMeCat, found: npt.NDArray[np.bool_
     assert sure.sum() > 0.3 * TEST.sum()
     assert found[sure].mean() > 0.87
     careful = HiMeCat(TREE, METADATA, min_confidence=0.9).fit(DOCUMENTS, LABELS).assign(DOCUMENTS)
-    assert (careful.reached_leaf == (surest >= 0.9)).mean() > 0.999
+    assert careful.none is not None
+    # A leaf is as probable as its share of what does not belong nowhere.
+    assert (careful.reached_leaf == (surest * (1 - careful.none) >= 0.9)).mean() > 0.999
     # Where the walk stopped early, it stopped at a place above the right leaf as often as it should.
     above = [path == truth[: len(path)] for path, truth in zip(careful, TRUTH, strict=True)]
     assert np.mean(np.array(above)[TEST]) > 0.9
