@@ -31,6 +31,7 @@ from himecat.runtime.threads import one_blas_thread
 from himecat.views.combined import learn_views
 from himecat.views.matrices import unit
 from himecat.views.metadata import MetadataView
+from himecat.views.ngrams import MOST_CELLS, NgramsView
 from himecat.views.topics import TopicsView
 from himecat.views.words import WordsView
 
@@ -117,7 +118,8 @@ class Bench:
             corpus, self.truth = corpus.take(rows).recounted(method.min_count), self.truth[rows]
         kinds = list(corpus.metadata)
         words = WordsView(method.dimension, method.contexts, method.weigh_words, kinds)
-        views = [words, TopicsView(method.topics), MetadataView(kinds, method.learn_trust)]
+        ngrams = NgramsView(MOST_CELLS // self.tree.n_leaves)
+        views = [words, TopicsView(method.topics), ngrams, MetadataView(kinds, method.learn_trust)]
         with one_blas_thread():
             self.views, self.vectors = learn_views(views, corpus, seed=random_stream(0, VIEWS))
             self.seeds = name_seeds(self.tree, self.views, corpus.words, {}, use_names=method.use_names)

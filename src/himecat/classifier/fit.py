@@ -33,7 +33,7 @@ from himecat.views.base import BUILT_IN, State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
-from himecat.views.ngrams import NgramsView
+from himecat.views.ngrams import MOST_CELLS, NgramsView
 from himecat.views.space import JointSpace, contrast
 from himecat.views.topics import TopicsView
 from himecat.views.words import WordsView
@@ -236,7 +236,7 @@ def fit_default(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
     topics = [TopicsView(method.topics)] if method.topics else []
-    ngrams = [NgramsView()] if method.ngrams and not material.several else []
+    ngrams = [NgramsView(MOST_CELLS // taxonomy.n_leaves)] if method.ngrams and not material.several else []
     chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
@@ -248,8 +248,8 @@ def fit_default(
             weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
         )
         release_memory()
-        kinds_of = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
-        notes = [f"{kind} weights: {told(weights)}" for kind, weights in kinds_of.items() if weights]
+        weights = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
+        notes = [f"{kind} weights: {told(own)}" for kind, own in weights.items() if own]
         stage.advance(1, note="; ".join(notes) or None)
     classifier: DefaultClassifier | SeveralClassifier
     if material.several:
@@ -306,15 +306,14 @@ def memory_of_fit(
     --------
     >>> options = {"dimension": 350, "n_features": 4_000, "threads": 2, "n_fits": 2}
     >>> [round(memory_of_fit(*sizes, **options) / 1e6) for sizes in ((10_000, 4_000, 2_000), (20_000, 10_000, 5_000))]
-    [833, 3882]
+    [838, 3896]
     """
     # Scores and posteriors: of all documents in the last fit, whose folds are learned on several threads; of a sample
     # in those of cross-validation, of which each thread has one.
     at_once = min(threads, n_fits - 1)
     of_documents = (_CELL + _CELL_OF_THREAD * threads) * n_documents
     of_samples = (_CELL + _CELL_OF_THREAD) * at_once * min(n_documents, MAX_UNLABELLED + n_labelled)
-    # Directions, weights of the directions and weights of the features.
-    of_leaves = 4 * (dimension * (4 + threads) + n_features * (1 + threads))
+    of_leaves = 4 * (dimension * (6 + threads) + n_features * (1 + threads))
     return n_leaves * (max(of_documents, of_samples) + of_leaves)
 
 

@@ -23,6 +23,8 @@ _SHORTEST, _LONGEST = 3, 5
 _WORD = 40
 MOST_ENTRIES = 8_000_000
 """Entries of documents x n-grams beyond which there are none."""
+MOST_CELLS = 20_000_000
+"""N-grams x leaves beyond which there are none."""
 
 
 @register_view
@@ -32,11 +34,14 @@ class NgramsView(View):
 
     Attributes
     ----------
+    most : int
+        With more different n-grams there are none either.
     idf : array
         Inverse document frequency of every n-gram of the vocabulary, in their order; 0 for those of one document,
         which say nothing. Empty where the documents have too many n-grams.
     """
 
+    most: int = 1_000_000
     idf: Any = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     _spelled: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -55,6 +60,8 @@ class NgramsView(View):
         if float((batch.counts @ per_word.astype(np.float32)).sum()) > MOST_ENTRIES or not len(words):
             return self
         spelled = _matrix(words)
+        if spelled.shape[1] > self.most:
+            return self
         documents = np.bincount(self._counts(batch, spelled).indices, minlength=spelled.shape[1])
         idf = inverse_frequency(documents.astype(np.float64), len(batch))
         return replace(self, idf=np.where(documents > 1, idf, np.float32(0.0)))
@@ -91,7 +98,7 @@ class NgramsView(View):
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The learned view again."""
-        return cls(arrays["idf"])
+        return cls(idf=arrays["idf"])
 
 
 def ngrams_of(word: str) -> list[str]:
