@@ -23,6 +23,8 @@ _PRIOR, _VIEW_PRIOR = 40.0, 3.0
 _SCALE_PRIOR = 0.5
 # No weight is more than exp(this) times its usual value, or less than its inverse.
 _FARTHEST = 3.0
+# Documents x leaves that weights are learned from at the most.
+_MOST_CELLS = 2_000_000
 # Concentration at which cosines of usual views start.
 _CONCENTRATION = 8.0
 
@@ -53,9 +55,13 @@ def stack(
     names = [name for name in opinions if usual.get(name, 0.0) > 0]
     if len(leaves) < _FEWEST:
         return {name: usual.get(name, 0.0) for name in opinions}
-    parts = np.stack([opinions[name] for name in names]).astype(np.float64)
+    n_leaves = next(iter(opinions.values())).shape[1]
+    # Any of them will do: the order is that of the folds, which are random.
+    some = slice(max(_FEWEST, _MOST_CELLS // n_leaves))
+    leaves = np.asarray(leaves)[some]
+    parts = np.stack([opinions[name][some] for name in names]).astype(np.float64)
     centre = np.log([usual[name] for name in names])
-    logs = _most_probable(parts, np.asarray(leaves), centre, _PRIOR)
+    logs = _most_probable(parts, leaves, centre, _PRIOR)
     found = dict(zip(names, np.exp(logs).tolist(), strict=True))
     return {name: float(found.get(name, 0.0)) for name in opinions}
 
