@@ -237,7 +237,7 @@ def test_cached_code_gives_the_same_bytes_as_code_just_compiled(tmp_path: Path) 
         "rng = np.random.default_rng(0)\n"
         "points, edges = rng.uniform(-0.01, 0.01, (500, 20)), rng.integers(500, size=(2, 5000))\n"
         "nobody = np.zeros(501, dtype=np.int64)\n"
-        "move_edges(points, *edges, np.arange(5000), nobody, nobody, 10, 0.1, np.uint64(1))\n"
+        "move_edges(points, *edges, np.arange(5000), nobody, nobody, 10, 0.1, 1.0, np.uint64(1))\n"
         "print(hash(points.tobytes()), sum(move_edges.stats.cache_hits.values()))"
     )
     (first, compiled), (second, cached) = (

@@ -320,7 +320,7 @@ def test_labelled_lines_are_left_out_of_a_score(
 
 def test_frames_come_back_as_they_were_given(model: Path) -> None:
     polars = pytest.importorskip("polars")
-    fitted = HiMeCat.load(model).set_params(min_confidence=0.99)
+    fitted = HiMeCat.load(model).set_params(min_confidence=0.9999)
     frame = pd.DataFrame(
         {"text": list(TEXTS.values()), "labels": [None, "politics", None], "path": [1, 2, 3]},
         index=["x", "y", "x"],
