@@ -13,7 +13,7 @@ from himecat import HiMeCat, predictor
 from himecat.classifier import assignments
 from himecat.classifier.cross_validation import plan_folds
 from himecat.classifier.fit import memory_of_fit
-from himecat.classifier.scorer import leaf_groups
+from himecat.classifier.linear import leaf_groups
 from himecat.errors import DataError
 from himecat.input.corpus import Supervision
 from himecat.input.problems import Problems

@@ -554,6 +554,7 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"contexts": 20},
     {"topics": 0},
     {"ngrams": False},
+    {"votes": False},
     {"weigh_words": False},
     {"learn_weights": False},
     {"learn_trust": False},

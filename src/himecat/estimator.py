@@ -14,13 +14,13 @@ from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError, spelled
 from himecat.input import validate
 from himecat.input.check_report import CheckReport
-from himecat.input.corpus import Corpus, used_metadata
+from himecat.input.corpus import Corpus, refuse_unknown_metadata, used_metadata
 from himecat.input.fields import Fields
 from himecat.input.kinds import Named
 from himecat.input.problems import Problems
 from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Method, Paper, check_value, resolve_method
+from himecat.methods import Default, Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
@@ -29,8 +29,8 @@ from himecat.views.base import View, readers_of
 
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
 _KEPT = (
-    "metadata", "ignore_metadata", "text", "label_field", "id_field", "encoder", "min_confidence", "random_state",
-    "allow_empty_leaves", "separator", "several",
+    "metadata", "ignore_metadata", "decides", "text", "label_field", "id_field", "encoder", "min_confidence",
+    "random_state", "allow_empty_leaves", "separator", "several",
 )  # fmt: skip
 
 
@@ -47,6 +47,9 @@ class HiMeCat(Corrector):
         said: `["created:month", "price:number", "tags:list(;)", "zip:name"]`, or a mapping `{"created": "month"}`.
     ignore_metadata : sequence of str
         Metadata fields to leave out of the joint space.
+    decides : sequence of str
+        Metadata fields whose values decide the category, as a product is in one category: what all documents of a
+        value say counts together. Without it, how far to trust them is learned from the labelled documents.
     keywords : mapping or path, optional
         Words that speak for a label, `{label: [words]}`, beside labelled documents or instead of them.
     encoder : str or path, optional
@@ -131,6 +134,7 @@ class HiMeCat(Corrector):
         metadata: Sequence[str] | Mapping[str, str | None] = (),
         *,
         ignore_metadata: Collection[str] = (),
+        decides: Collection[str] = (),
         keywords: Any = None,
         encoder: str | os.PathLike[str] | None = None,
         views: Sequence[View] = (),
@@ -156,6 +160,7 @@ class HiMeCat(Corrector):
         self.taxonomy = taxonomy
         self.metadata = metadata
         self.ignore_metadata = ignore_metadata
+        self.decides = decides
         self.keywords = keywords
         self.encoder = encoder
         self.views = views
@@ -216,6 +221,13 @@ class HiMeCat(Corrector):
                 "The published method gives every document one path: take the default one for documents with several, "
                 f"or refuse such labels ({spelled('--no-several', 'several=False')})."
             )
+        if isinstance(method, Default):
+            option = spelled("--decides", "decides")
+            used = used_metadata(material.corpus.metadata, more.get("ignore_metadata", ()))
+            refuse_unknown_metadata(used, self.decides, option)
+            if material.several and len(self.decides):
+                raise UsageError(f"{option} is for documents with one path each: leave it out.")
+            more["decides"] = tuple(self.decides)
         fitted = _fit_function(method)(
             material,
             method,
@@ -291,12 +303,14 @@ class HiMeCat(Corrector):
                 keywords=self.keywords is not None,
                 encoder=self.encoder is not None,
                 views=len(self.views) > 0,
+                decides=len(self.decides) > 0,
             )
         fields = self.fields(fitted=False)
         # A dataset folder names its metadata fields itself.
         named = fields.metadata or not isinstance(X, str | os.PathLike) or not os.path.isdir(X)
         if not isinstance(X, Corpus) and named:
-            used_metadata(fields.metadata, self.ignore_metadata)
+            used = used_metadata(fields.metadata, self.ignore_metadata)
+            refuse_unknown_metadata(used, self.decides, spelled("--decides", "decides"))
         return {
             "taxonomy": self.taxonomy,
             "fields": fields,
@@ -329,8 +343,10 @@ class HiMeCat(Corrector):
             "label_field": self.label_field_,
             "separator": self.separator or self.separator_,
         }
-        if self.several is None:
-            del arguments["several"]  # as in folders of earlier versions
+        # As in folders of earlier versions.
+        for name, usual in (("several", None), ("decides", ())):
+            if arguments[name] is usual or arguments[name] == usual:
+                del arguments[name]
         fitted = Fitted(self.space_, self.classifier_, self.history_)
         learned_from = self._learned_from if corpus else None
         kept = SavedModel(arguments, self.method_, fitted, learned_from=learned_from)

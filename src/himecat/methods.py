@@ -67,6 +67,8 @@ class Default(_Method):
         Topics of the texts that stand beside the directions of their words; 0 for none.
     ngrams : bool
         Whether character n-grams are features, where texts are short enough or few enough for them.
+    votes : bool
+        Whether documents that share a metadata value vote on each other's leaf.
     weigh_words : bool
         Whether the words of a document are weighted by how informative they are.
     learn_weights : bool
@@ -103,6 +105,7 @@ class Default(_Method):
     contexts: int = ranged(4000, 2, 1_000_000)
     topics: int = ranged(100, 0, 4096)
     ngrams: bool = True
+    votes: bool = True
     weigh_words: bool = True
     learn_weights: bool = True
     use_metadata: bool = True

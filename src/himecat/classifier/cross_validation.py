@@ -11,16 +11,10 @@ import numpy.typing as npt
 
 from himecat.classifier.calibration import Calibration, calibrate, calibrate_paths
 from himecat.classifier.label_prior import estimate_log_prior, shrink_log_prior
-from himecat.classifier.scorer import (
-    MIXTURE_TEMPERATURE,
-    USUAL_WEIGHTS,
-    Correction,
-    Located,
-    Seeds,
-    fit_scorer,
-    locate,
-)
-from himecat.classifier.stacking import stack
+from himecat.classifier.locate import MIXTURE_TEMPERATURE, Correction, Located, Seeds, locate
+from himecat.classifier.scorer import fit_scorer, usual_weights
+from himecat.classifier.stacking import log_likelihood, stack
+from himecat.classifier.votes import USUAL_VOTES, VOTES
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
@@ -42,6 +36,8 @@ _FEWEST, _PLENTY = 20, 300
 _MOST_JUDGED = 3_000
 # Unlabelled documents per leaf below which the label prior is not estimated.
 _FEW_PER_LEAF = 5
+# Log-likelihood of held-out documents that votes must bring before classifiers learn from them.
+_MUCH_GAINED = 5.0
 
 
 class Plan(NamedTuple):
@@ -167,6 +163,8 @@ class Learned(NamedTuple):
         What is wrong with the scores of the mixture, and the label prior.
     weights : mapping of str to float
         How much each opinion counts.
+    votes_teach : bool
+        Whether the votes of documents with the same metadata values are good enough to learn from.
     calibration : Calibration
         How scores become probabilities.
     held_out : HeldOut
@@ -175,6 +173,7 @@ class Learned(NamedTuple):
 
     correction: Correction
     weights: dict[str, float]
+    votes_teach: bool
     calibration: Calibration
     held_out: HeldOut
 
@@ -259,13 +258,24 @@ def cross_validate(
         def job() -> dict[str, FloatArray]:
             # With a uniform prior, as among the labelled documents once each is weighted by the size of its leaf.
             scorer = fit_scorer(
-                taxonomy, sample.vectors, without(sample, fold), seeds, method, seed=seed, correction=known
+                taxonomy,
+                sample.vectors,
+                without(sample, fold),
+                seeds,
+                method,
+                seed=seed,
+                correction=known,
+                weights=usual,
             )
             done()
             return dict(scorer.opinions(sample.vectors.take(sample.labelled[fold])))
 
         return job
 
+    usual = usual_weights(vectors)
+    voting = [f"{VOTES}{kind}" for kind, group in vectors.groups.items() if not group.decides]
+    if method.learn_weights:
+        usual |= dict.fromkeys(voting, USUAL_VOTES)
     whole = []
     for number, fold in enumerate(folds):
         # A fold's own labels say nothing about what is wrong with the scores of its documents.
@@ -279,13 +289,16 @@ def cross_validate(
         whole.append(fold_job(fold, known))
     whole += [fold_job(fold, correction) for fold in plan.further]
     opinions = run_parallel(whole, threads)
-    leaves = all_leaves[held_out]
-    weights = {name: USUAL_WEIGHTS[name] for name in opinions[0]}
+    leaves, gained = all_leaves[held_out], 0.0
+    weights = {name: usual[name] for name in opinions[0]}
     if method.learn_weights:
         by_opinion = {
             name: np.concatenate([one[name] for one in opinions[: len(folds)]]) for name in opinions[0]
         }
-        weights = stack(by_opinion, leaves, weights)
+        without_votes = {name: part for name, part in by_opinion.items() if name not in voting}
+        weights = stack(by_opinion, leaves, weights, voting)
+        gained = log_likelihood(by_opinion, leaves, weights)
+        gained -= log_likelihood(without_votes, leaves, stack(without_votes, leaves, usual))
     scores = [_summed(one, weights) for one in opinions]
     seen = np.concatenate(scores[: len(folds)])
     calibration = calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves])
@@ -294,6 +307,7 @@ def cross_validate(
     return Learned(
         correction._replace(log_prior=log_prior),
         weights,
+        gained > _MUCH_GAINED or any(group.decides for group in vectors.groups.values()),
         calibrate_paths(taxonomy, calibration, seen, leaves, counted),
         HeldOut(np.concatenate([held_out, *plan.further]), np.concatenate(scores), len(held_out)),
     )

@@ -14,11 +14,12 @@ from himecat.classifier.assess import assess
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
 from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
+from himecat.classifier.locate import Seeds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
-from himecat.classifier.protocol import Fitted
+from himecat.classifier.protocol import Fitted, SeeingClassifier
 from himecat.classifier.quality import Quality
-from himecat.classifier.scorer import Scorer, Seeds, fit_scorer
+from himecat.classifier.scorer import Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.stacking import told, view_weights
@@ -29,7 +30,7 @@ from himecat.methods import Default
 from himecat.runtime.memory import refuse_beyond_memory
 from himecat.runtime.progress import Progress
 from himecat.runtime.threads import one_blas_thread, release_memory, run_parallel
-from himecat.views.base import BUILT_IN, State, View
+from himecat.views.base import State, View
 from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
@@ -46,7 +47,7 @@ _CELL, _CELL_OF_THREAD = 28, 4
 
 
 @dataclass(frozen=True)
-class DefaultClassifier:
+class DefaultClassifier(SeeingClassifier):
     """A fitted default classifier.
 
     Attributes
@@ -73,27 +74,6 @@ class DefaultClassifier:
     calibration: Calibration
     quality: Quality | None = None
     nowhere: Nowhere | None = None
-
-    @property
-    def own_views(self) -> tuple[View, ...]:
-        """The views that were given beside those of the package."""
-        return tuple(view for view in self.views.views if view.name not in BUILT_IN)
-
-    @property
-    def learned_views(self) -> dict[str, View]:
-        """The views of words and topics, which took the longest to learn."""
-        return {view.name: view for view in self.views.views if view.name in ("words", "topics")}
-
-    @property
-    def word_weights(self) -> FloatArray | None:
-        """How much each word counts."""
-        found: FloatArray = self.views["words"].weights
-        return found
-
-    @property
-    def unused_metadata(self) -> tuple[str, ...]:
-        """Metadata types whose learned weight is 0."""
-        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
 
     def leaf_probabilities(self, corpus: Corpus, threads: int = 1) -> FloatArray:
         """Probability of every leaf, one row per document; rows sum to 1."""
@@ -200,6 +180,7 @@ def fit_default(
     progress: Progress,
     space: JointSpace | None = None,
     known: Mapping[str, View] | None = None,
+    decides: Sequence[str] = (),
 ) -> Fitted:
     """Fit the default method.
 
@@ -213,6 +194,8 @@ def fit_default(
         A space learned elsewhere, whose word vectors are used.
     known : mapping of str to View, optional
         Views by name that an earlier fit has learned from the same documents: labels do not change them.
+    decides : sequence of str
+        Metadata types whose values decide the category.
     """
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
@@ -237,7 +220,7 @@ def fit_default(
     )
     topics = [TopicsView(method.topics)] if method.topics else []
     ngrams = [NgramsView(MOST_CELLS // taxonomy.n_leaves)] if method.ngrams and not material.several else []
-    chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust)]
+    chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust, decides=decides)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
             chosen,
@@ -247,6 +230,8 @@ def fit_default(
             known=known,
             weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
         )
+        if not method.votes:
+            vectors = replace(vectors, groups={})
         release_memory()
         weights = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
         notes = [f"{kind} weights: {told(own)}" for kind, own in weights.items() if own]
@@ -375,6 +360,7 @@ def fit_classifier(
             learn_prior=method.learn_prior and found is None,
             correction=None if found is None else found.correction,
             weights=None if found is None else found.weights,
+            votes_teach=found is not None and found.votes_teach,
             threads=threads,
         )
     if advance is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import diags, issparse
 
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.sparse import FAST_WIDTH, conjugate_gradients, is_large, product
 from himecat.runtime.threads import Run, run_serial
 
@@ -20,6 +21,8 @@ _CALLS = 6
 # Rows that belong to a group with less than this probability do not train its categories.
 _CANDIDATE = 0.01
 
+# With more leaves, the sparse classifier works group by group.
+_MANY_LEAVES = 200
 # Categories that a dense system is solved for at a time: the solver copies what it is given.
 _SOLVED = 8192
 
@@ -227,3 +230,31 @@ def cross_fit(
         results[-1].scores[own] = scores[: len(own)]
         results[-1].scores[known] += scores[len(own) :] / np.float32(n_folds)
     return results
+
+
+def leaf_groups(taxonomy: Taxonomy, many: int = _MANY_LEAVES) -> tuple[npt.NDArray[np.int64], ...]:
+    """The leaves below each of a few nodes, as positions; nothing where leaves are few or the tree is flat.
+
+    The nodes are found from the root down, the largest being replaced by its children, until neither they nor
+    the leaves below one of them are many.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([(a, a + b) for a in "abcd" for b in "stuvw"])
+    >>> [group.tolist() for group in leaf_groups(tree, many=10)][:2], leaf_groups(tree)
+    ([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], ())
+    """
+    if taxonomy.n_leaves <= many:
+        return ()
+    size = taxonomy.leaf_counts.tolist()
+    nodes, enough = list(taxonomy.children[0]), 2 * float(np.sqrt(taxonomy.n_leaves))
+    while len(nodes) < enough:
+        # A group that falls into single leaves is none.
+        wide = [node for node in nodes if size[node] > max(enough, len(taxonomy.children[node]))]
+        if not wide:
+            break
+        place = nodes.index(max(wide, key=size.__getitem__))
+        nodes[place : place + 1] = taxonomy.children[nodes[place]]
+    if len(nodes) + max(size[node] for node in nodes) > taxonomy.n_leaves / 2:
+        return ()
+    return tuple(taxonomy.positions_under(node) for node in nodes)

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from himecat.classifier.quality import Quality
 from himecat.input.corpus import Corpus
-from himecat.views.base import View
+from himecat.views.base import BUILT_IN, View
+from himecat.views.combined import Views
 from himecat.views.space import JointSpace
 
 FloatArray = npt.NDArray[np.float32]
@@ -83,6 +84,33 @@ class Classifier(Protocol):
             The parts do not fit each other, or the space.
         """
         ...
+
+
+class SeeingClassifier:
+    """What classifiers share that see documents by `views`."""
+
+    views: Views
+
+    @property
+    def own_views(self) -> tuple[View, ...]:
+        """The views that were given beside those of the package."""
+        return tuple(view for view in self.views.views if view.name not in BUILT_IN)
+
+    @property
+    def learned_views(self) -> dict[str, View]:
+        """The views of words and topics, which took the longest to learn."""
+        return {view.name: view for view in self.views.views if view.name in ("words", "topics")}
+
+    @property
+    def word_weights(self) -> FloatArray | None:
+        """How much each word counts."""
+        found: FloatArray = self.views["words"].weights
+        return found
+
+    @property
+    def unused_metadata(self) -> tuple[str, ...]:
+        """Metadata types whose learned weight is 0."""
+        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
 
 
 @dataclass(frozen=True)

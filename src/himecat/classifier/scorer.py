@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.linear import cross_fit
-from himecat.classifier.mixture import (
-    Anchors,
-    Whitened,
-    fit_mixture,
-    gather_anchors,
-    softmax,
-    softmax_in_place,
-    whiten,
-)
+from himecat.classifier.linear import cross_fit, leaf_groups
+from himecat.classifier.locate import Correction, Seeds, deviation, locate
+from himecat.classifier.mixture import Anchors, Whitened, softmax, softmax_in_place
+from himecat.classifier.votes import DECIDING_VOTES, VOTES, Votes, learn_votes
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
@@ -28,21 +22,15 @@ from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import check_shapes
 
 FloatArray = npt.NDArray[np.float32]
-Seeds = tuple[FloatArray, FloatArray]
-"""Summed seed directions of each leaf, and how many documents they count as."""
-
 MIXTURE, TEXT, FEATURES, APART = OPINIONS = ("mixture", "text", "features", "ngrams")
 """What has an opinion of a document: the mixture, and linear classifiers over directions and features."""
 USUAL_WEIGHTS = {MIXTURE: 1.0, TEXT: 0.5, FEATURES: 1.3, APART: 1.0}
 """Weights of the opinions where none are learned; the mean of their prior elsewhere."""
-MIXTURE_TEMPERATURE = 1.7
-"""Inverse temperature of the mixture's scores, at a standard deviation of 1, where none is learned."""
-
 # Folds of the cross-fitting: each is scored by classifiers trained on the others.
 _FOLDS = 3
+# Inverse temperature of the weighted sum of opinions that documents vote with.
+_VOTING_TEMPERATURE = 0.5
 _PENALTY = 2.0
-# How many documents' worth of a leaf's direction come from all leaves below its parent.
-_SIBLING_MASS = 1.0
 _LABELLED_WEIGHT = 5.0
 # How much surer than calibrated probabilities the labels are that linear classifiers learn from.
 _SHARPENED = 2.5
@@ -53,26 +41,6 @@ _BALANCE = 0.5
 _SMOOTHING = 0.1
 # Limit of the factor by which a leaf's documents are reweighted to its prior.
 _MAX_FACTOR = 5.0
-# With more leaves, the sparse classifier works group by group.
-_MANY_LEAVES = 200
-
-
-class Correction(NamedTuple):
-    """What held-out documents say about the mixture's scores, which have a standard deviation of 1.
-
-    Attributes
-    ----------
-    inverse_temperature : float
-        The scores are multiplied by this.
-    bias : array or None
-        What is added at each leaf, because it is chosen too rarely.
-    log_prior : array or None
-        Logarithms of the label prior.
-    """
-
-    inverse_temperature: float = MIXTURE_TEMPERATURE
-    bias: FloatArray | None = None
-    log_prior: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +60,8 @@ class Scorer:
         How much each counts.
     whitened : Whitened, optional
         The mixture after whitening; older models have none.
+    votes : Votes, optional
+        What documents that share metadata values say of each other.
     """
 
     directions: FloatArray
@@ -103,23 +73,49 @@ class Scorer:
     weights: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(OPINIONS, 1.0))
     apart_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     whitened: Whitened | None = None
+    votes: Votes | None = None
 
     def opinions(self, vectors: DocumentVectors) -> Iterator[tuple[str, FloatArray]]:
         """Each opinion by its name: one row per document, one column per leaf."""
-        if self.whitened is None:
-            found = np.asarray(vectors.smoothed @ self.directions.T, dtype=np.float32)
-            found *= np.float32(self.concentration)
-        else:
-            found = self.whitened.scores(vectors.smoothed, self.concentration)
-        found += self.log_prior
-        found /= np.float32(self.scales[MIXTURE])
-        yield MIXTURE, found
+        heard = np.zeros((len(vectors), len(self.log_prior)), dtype=np.float32)
+        for name, part in self._opinions(vectors):
+            if self.votes is not None and name in self._voting:
+                heard += part * np.float32(_VOTING_TEMPERATURE * USUAL_WEIGHTS[name])
+            yield name, part
+        if self.votes is not None:
+            yield from self.votes.opinions(vectors.groups, vectors.fingerprints, softmax_in_place(heard))
+
+    def texts(self, vectors: DocumentVectors) -> FloatArray:
+        """Probabilities of the leaves by the texts alone: what documents vote with."""
+        heard = np.zeros((len(vectors), len(self.log_prior)), dtype=np.float32)
+        for name, part in self._opinions(vectors, self._voting):
+            part *= np.float32(_VOTING_TEMPERATURE * USUAL_WEIGHTS[name])
+            heard += part
+        return softmax_in_place(heard)
+
+    @property
+    def _voting(self) -> tuple[str, ...]:
+        trained = {TEXT: self.text_weights, APART: self.apart_weights}
+        return tuple(name for name, weights in trained.items() if len(weights)) or (MIXTURE,)
+
+    def _opinions(
+        self, vectors: DocumentVectors, wanted: Sequence[str] = OPINIONS
+    ) -> Iterator[tuple[str, FloatArray]]:
+        if MIXTURE in wanted:
+            if self.whitened is None:
+                found = np.asarray(vectors.smoothed @ self.directions.T, dtype=np.float32)
+                found *= np.float32(self.concentration)
+            else:
+                found = self.whitened.scores(vectors.smoothed, self.concentration)
+            found += self.log_prior
+            found /= np.float32(self.scales[MIXTURE])
+            yield MIXTURE, found
         for name, rows, weights in (
             (TEXT, vectors.text, self.text_weights),
             (FEATURES, vectors.features, self.feature_weights),
             (APART, vectors.apart, self.apart_weights),
         ):
-            if len(weights):
+            if len(weights) and name in wanted:
                 part = np.asarray(rows @ weights, dtype=np.float32)
                 part /= np.float32(self.scales[name])
                 yield name, part
@@ -142,7 +138,10 @@ class Scorer:
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         if self.whitened is not None:
             arrays |= {"whitener": self.whitened.whitener, "whitened": self.whitened.directions}
-        settings = {"concentration": self.concentration, "scales": dict(self.scales)}
+        settings: dict[str, Any] = {"concentration": self.concentration, "scales": dict(self.scales)}
+        if self.votes is not None:
+            settings["votes"], own = self.votes.state()
+            arrays |= {f"votes/{name}": array for name, array in own.items()}
         return {**settings, "weights": dict(self.weights)}, arrays
 
     @classmethod
@@ -157,8 +156,19 @@ class Scorer:
             raise ValueError("a setting of the classifier is not a number")
         parts = {name: arrays[name] for name in _ARRAYS if name in arrays}
         whitened = Whitened(arrays["whitener"], arrays["whitened"]) if "whitener" in arrays else None
+        votes = None
+        if "votes" in settings:
+            own = {name.removeprefix("votes/"): array for name, array in arrays.items()}
+            votes = Votes.from_state(settings["votes"], own)
         concentration = settings["concentration"]
-        return cls(**parts, concentration=concentration, scales=scales, weights=weights, whitened=whitened)
+        return cls(
+            **parts,
+            concentration=concentration,
+            scales=scales,
+            weights=weights,
+            whitened=whitened,
+            votes=votes,
+        )
 
     def check(self, taxonomy: Taxonomy, views: Views) -> None:
         """Raise a `ValueError` where the weights fit neither the tree nor the views."""
@@ -180,68 +190,15 @@ class Scorer:
             expected["whitener"] = (self.whitened.whitener, (dimension, dimension))
             expected["whitened"] = (self.whitened.directions, (n_leaves, dimension))
         check_shapes(expected)
+        if self.votes is not None:
+            self.votes.check(n_leaves, views.n_groups)
+            if not {f"{VOTES}{kind}" for kind in self.votes.types} <= set(self.weights):
+                raise ValueError("the votes of a metadata type have no weight")
         if not (used <= set(self.scales) and used <= set(self.weights)):
             raise ValueError("an opinion of the classifier has no weight")
 
 
 _ARRAYS = ("directions", "log_prior", "text_weights", "feature_weights", "apart_weights")
-
-
-class Located(NamedTuple):
-    """Documents placed by the mixture alone.
-
-    Attributes
-    ----------
-    anchors : Anchors
-        What was known of the leaves.
-    directions, log_prior : arrays
-        The mixture before whitening.
-    whitened : Whitened
-        The mixture after it.
-    scale : float
-        Standard deviation of the scores.
-    scores : array
-        Scores of all documents, divided by the scale.
-    """
-
-    anchors: Anchors
-    directions: FloatArray
-    log_prior: FloatArray
-    whitened: Whitened
-    scale: float
-    scores: FloatArray
-
-
-def locate(
-    taxonomy: Taxonomy,
-    vectors: DocumentVectors,
-    supervision: Supervision,
-    seeds: Seeds,
-    method: Default,
-    *,
-    learn_prior: bool = False,
-) -> Located:
-    """Fit the mixture; `learn_prior`: by EM, together with the label prior."""
-    rows = vectors.smoothed
-    sibling_mass = _SIBLING_MASS if method.use_hierarchy else 0.0
-    anchors = gather_anchors(taxonomy, supervision, rows, *seeds)
-    mixture = fit_mixture(
-        taxonomy,
-        anchors,
-        rows,
-        concentration=method.leaf_concentration,
-        rounds=method.em_rounds,
-        learn_prior=learn_prior,
-        sibling_mass=sibling_mass,
-    )
-    directions, log_prior, posterior, scores = mixture
-    del mixture, scores
-    whitened = whiten(taxonomy, supervision, rows, seeds, posterior, sibling_mass=sibling_mass)
-    del posterior
-    scores = whitened.scores(rows, method.leaf_concentration)
-    scale = _deviation(scores)
-    scores /= np.float32(scale)
-    return Located(anchors, directions, log_prior, whitened, scale, scores)
 
 
 def fit_scorer(
@@ -255,6 +212,7 @@ def fit_scorer(
     learn_prior: bool = False,
     correction: Correction | None = None,
     weights: Mapping[str, float] | None = None,
+    votes_teach: bool = False,
     threads: int = 1,
 ) -> Scorer:
     """Train on all documents, of which a few are labelled.
@@ -267,6 +225,8 @@ def fit_scorer(
         What cross-validation has learned about the mixture's scores.
     weights : mapping of str to float, optional
         How much each opinion counts.
+    votes_teach : bool
+        Whether linear classifiers learn from what documents with the same metadata values say, too.
     """
 
     def run(jobs: Sequence[Callable[[], Any]]) -> Iterator[Any]:
@@ -277,7 +237,7 @@ def fit_scorer(
 
     found = locate(taxonomy, vectors, supervision, seeds, method, learn_prior=learn_prior)
     known = correction or Correction(log_prior=found.log_prior if learn_prior else None)
-    used = dict(weights or USUAL_WEIGHTS)
+    used = dict(weights or usual_weights(vectors))
     logits, anchors, scale = found.scores, found.anchors, found.scale
     offset = np.zeros(taxonomy.n_leaves, dtype=np.float32)
     for part in (known.bias, known.log_prior):
@@ -311,61 +271,70 @@ def fit_scorer(
         )
         # In place, because all of these are documents x leaves.
         posterior = logits * np.float32(used[MIXTURE])
+        heard = np.zeros_like(posterior) if rounds_left and votes_teach else None
         for name, result in zip(linear, results, strict=True):
-            scales[name] = _deviation(result.scores)
+            scales[name] = deviation(result.scores)
             part = result.scores
+            if heard is not None and name in (TEXT, APART):
+                heard += part * np.float32(_VOTING_TEMPERATURE * USUAL_WEIGHTS[name] / scales[name])
             part *= np.float32(used.get(name, 0.0) / scales[name])
             posterior += part
             learned[name] = result.weights
         del results
+        if heard is not None:
+            _add_votes(posterior, softmax_in_place(heard), vectors, anchors, used)
         if rounds_left:
             posterior *= np.float32(_SHARPENED / max(used[MIXTURE], 1e-3))
             softmax_in_place(posterior)
             anchors.clamp(posterior)
-    return Scorer(
+    scorer = Scorer(
         found.directions,
         offset * np.float32(scales[MIXTURE]),
         method.leaf_concentration,
         learned[TEXT],
         learned[FEATURES],
         scales,
-        {name: used.get(name, 0.0) for name in scales},
+        {name: weight for name, weight in used.items() if name in scales or name.startswith(VOTES)},
         learned[APART],
         found.whitened,
     )
+    return scorer if not vectors.groups else _with_votes(scorer, vectors, anchors)
+
+
+def _add_votes(
+    total: FloatArray,
+    heard: FloatArray,
+    vectors: DocumentVectors,
+    anchors: Anchors,
+    weights: Mapping[str, float],
+) -> None:
+    """Add to scores what the votes say while the classifiers still learn."""
+    anchors.clamp(heard)
+    votes = learn_votes(vectors.groups, vectors.fingerprints, heard)
+    counted = None if votes is None else votes.only(weights)
+    if counted is not None:
+        for name, part in counted.opinions(vectors.groups, vectors.fingerprints, heard):
+            part *= np.float32(weights[name])
+            total += part
+
+
+def _with_votes(scorer: Scorer, vectors: DocumentVectors, anchors: Anchors) -> Scorer:
+    """The documents vote, the labelled ones with what they are known to be."""
+    heard = scorer.texts(vectors)
+    anchors.clamp(heard)
+    votes = learn_votes(vectors.groups, vectors.fingerprints, heard)
+    return scorer if votes is None else replace(scorer, votes=votes.only(scorer.weights))
+
+
+def usual_weights(vectors: DocumentVectors) -> dict[str, float]:
+    """The weights of all opinions where none are learned; there the votes of types that may not decide do not count."""
+    deciding = {f"{VOTES}{kind}": DECIDING_VOTES for kind, group in vectors.groups.items() if group.decides}
+    return USUAL_WEIGHTS | deciding
 
 
 def offset_prior(known: Correction, like: FloatArray) -> FloatArray:
     """The logarithms of the label prior, or those of a uniform one."""
     return np.zeros_like(like) if known.log_prior is None else known.log_prior
-
-
-def leaf_groups(taxonomy: Taxonomy, many: int = _MANY_LEAVES) -> tuple[npt.NDArray[np.int64], ...]:
-    """The leaves below each of a few nodes, as positions; nothing where leaves are few or the tree is flat.
-
-    The nodes are found from the root down, the largest being replaced by its children, until neither they nor
-    the leaves below one of them are many.
-
-    Examples
-    --------
-    >>> tree = Taxonomy.from_paths([(a, a + b) for a in "abcd" for b in "stuvw"])
-    >>> [group.tolist() for group in leaf_groups(tree, many=10)][:2], leaf_groups(tree)
-    ([[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]], ())
-    """
-    if taxonomy.n_leaves <= many:
-        return ()
-    size = taxonomy.leaf_counts.tolist()
-    nodes, enough = list(taxonomy.children[0]), 2 * float(np.sqrt(taxonomy.n_leaves))
-    while len(nodes) < enough:
-        # A group that falls into single leaves is none.
-        wide = [node for node in nodes if size[node] > max(enough, len(taxonomy.children[node]))]
-        if not wide:
-            break
-        place = nodes.index(max(wide, key=size.__getitem__))
-        nodes[place : place + 1] = taxonomy.children[nodes[place]]
-    if len(nodes) + max(size[node] for node in nodes) > taxonomy.n_leaves / 2:
-        return ()
-    return tuple(taxonomy.positions_under(node) for node in nodes)
 
 
 def _leaf_weights(mass: FloatArray, log_prior: FloatArray | None) -> FloatArray:
@@ -383,7 +352,3 @@ def _unless_stopped(job: Callable[[], Any]) -> Any:
     if stop_requested():
         raise Stopped
     return job()
-
-
-def _deviation(scores: FloatArray) -> float:
-    return max(float(scores.std()), 1e-6)

@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.linear import cross_fit
 from himecat.classifier.opinions import N_OPINIONS, Opinions, name_opinions, weigh
+from himecat.classifier.protocol import SeeingClassifier
 from himecat.classifier.quality import Quality
 from himecat.classifier.set_assignments import SetAssignments, assign_sets
 from himecat.input.corpus import Corpus, Supervision
@@ -25,7 +26,7 @@ from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
 from himecat.runtime.solvers import sigmoid
 from himecat.runtime.threads import one_blas_thread, run_parallel
-from himecat.views.base import BUILT_IN, State, View
+from himecat.views.base import State
 from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.space import JointSpace, contrast
@@ -45,7 +46,7 @@ _ARRAYS = (
 
 
 @dataclass(frozen=True)
-class SeveralClassifier:
+class SeveralClassifier(SeeingClassifier):
     """A fitted classifier that gives every document a probability for each of its categories.
 
     Attributes
@@ -75,27 +76,6 @@ class SeveralClassifier:
     coefficients: npt.NDArray[np.float64]
     threshold: float
     directions_of_leaves: FloatArray
-
-    @property
-    def own_views(self) -> tuple[View, ...]:
-        """The views that were given beside those of the package."""
-        return tuple(view for view in self.views.views if view.name not in BUILT_IN)
-
-    @property
-    def learned_views(self) -> dict[str, View]:
-        """The views of words and topics, which took the longest to learn."""
-        return {view.name: view for view in self.views.views if view.name in ("words", "topics")}
-
-    @property
-    def word_weights(self) -> FloatArray | None:
-        """How much each word counts."""
-        found: FloatArray = self.views["words"].weights
-        return found
-
-    @property
-    def unused_metadata(self) -> tuple[str, ...]:
-        """Metadata types whose learned weight is 0."""
-        return tuple(kind for kind, weight in self.views["metadata"].weights.items() if weight == 0)
 
     @property
     def quality(self) -> Quality | None:

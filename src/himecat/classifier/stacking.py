@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,8 @@ _FEWEST = 20
 # Strength of the Gaussian prior on the logarithm of each weight, in documents: of opinions, which all learn from the
 # same posterior, and of views.
 _PRIOR, _VIEW_PRIOR = 40.0, 3.0
+# That of opinions that may be worth nothing or everything.
+_FREE_PRIOR = 2.0
 # That of the overall scale, which is all but free.
 _SCALE_PRIOR = 0.5
 # No weight is more than exp(this) times its usual value, or less than its inverse.
@@ -30,7 +32,10 @@ _CONCENTRATION = 8.0
 
 
 def stack(
-    opinions: Mapping[str, FloatArray], leaves: npt.NDArray[np.integer], usual: Mapping[str, float]
+    opinions: Mapping[str, FloatArray],
+    leaves: npt.NDArray[np.integer],
+    usual: Mapping[str, float],
+    free: Collection[str] = (),
 ) -> dict[str, float]:
     """The weights under which the right leaves of held-out documents are most probable, by maximum a posteriori.
 
@@ -42,6 +47,8 @@ def stack(
         Positions of their true leaves.
     usual : mapping of str to float
         The weights that the prior is centred at.
+    free : collection of str
+        Opinions whose prior is weak.
 
     Examples
     --------
@@ -61,12 +68,30 @@ def stack(
     leaves = np.asarray(leaves)[some]
     parts = np.stack([opinions[name][some] for name in names]).astype(np.float64)
     centre = np.log([usual[name] for name in names])
-    logs = _most_probable(parts, leaves, centre, _PRIOR)
+    strength = np.array([_FREE_PRIOR if name in free else _PRIOR for name in names])
+    logs = _most_probable(parts, leaves, centre, strength)
     found = dict(zip(names, np.exp(logs).tolist(), strict=True))
     return {name: float(found.get(name, 0.0)) for name in opinions}
 
 
-def _most_probable(parts: Exact, leaves: npt.NDArray[np.integer], centre: Exact, strength: float) -> Exact:
+def log_likelihood(
+    opinions: Mapping[str, FloatArray], leaves: npt.NDArray[np.integer], weights: Mapping[str, float]
+) -> float:
+    """Logarithm of the probability of the true leaves under a weighted sum of opinions.
+
+    Examples
+    --------
+    >>> log_likelihood({"one": np.zeros((3, 2), np.float32)}, np.array([0, 1, 1]), {"one": 1.0})
+    -2.07...
+    """
+    total = sum(weights[name] * part.astype(np.float64) for name, part in opinions.items())
+    total -= np.logaddexp.reduce(total, axis=1, keepdims=True)
+    return float(total[np.arange(len(leaves)), leaves].sum())
+
+
+def _most_probable(
+    parts: Exact, leaves: npt.NDArray[np.integer], centre: Exact, strength: Exact | float
+) -> Exact:
     """Logarithms of the weights; the first number that is learned is a common scale."""
     rows = np.arange(len(leaves))
     chosen = parts[:, rows, leaves]
@@ -79,7 +104,7 @@ def _most_probable(parts: Exact, leaves: npt.NDArray[np.integer], centre: Exact,
         np.exp(total, out=total)
         total /= total.sum(axis=1, keepdims=True)
         value = -float(np.log(np.maximum(total[rows, leaves], 1e-300)).sum())
-        value += (strength * float(away @ away) + _SCALE_PRIOR * float(shift) ** 2) / 2
+        value += (float((strength * away) @ away) + _SCALE_PRIOR * float(shift) ** 2) / 2
         by_weight = np.array([np.vdot(total, part) for part in parts]) - chosen.sum(axis=1)
         slope = by_weight * weights
         return value, np.concatenate([[slope.sum() + _SCALE_PRIOR * shift], slope + strength * away])

@@ -69,6 +69,7 @@ def evaluate(
     no_hierarchy: o.NoHierarchy = False,
     no_metadata: o.NoMetadata = False,
     ignore_metadata: o.IgnoreMetadata = None,
+    decides: o.Decides = None,
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
     json: o.Json = None,
@@ -83,7 +84,7 @@ def evaluate(
     Example: `himecat evaluate papers.csv --taxonomy tree.yaml --metadata authors --json scores.json`
     """
     arguments: dict[str, Any] = {
-        **method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings),
+        **method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings, decides),
         "taxonomy": str(taxonomy) if taxonomy is not None else None,
         "metadata": metadata_names(metadata) if metadata is not None else None,
         "text": names(text),

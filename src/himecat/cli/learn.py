@@ -36,6 +36,7 @@ def fit(
     no_hierarchy: o.NoHierarchy = False,
     no_metadata: o.NoMetadata = False,
     ignore_metadata: o.IgnoreMetadata = None,
+    decides: o.Decides = None,
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
     output: Annotated[Path, o.option(o.OUTPUT, "Model folder to write.", "--output", "-o", metavar="MODEL")],
@@ -58,7 +59,7 @@ def fit(
 
     Example: `himecat fit papers.jsonl --taxonomy tree.yaml --metadata authors,tags -o model`
     """
-    arguments = method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings)
+    arguments = method_arguments(method, no_hierarchy, no_metadata, ignore_metadata, settings, decides)
     from himecat.runtime.files import check_target
 
     check_target(output, overwrite, "The model")

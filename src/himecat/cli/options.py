@@ -148,6 +148,14 @@ IgnoreMetadata = Annotated[
     str | None,
     option(METHOD, "Metadata fields to leave out of the space, separated by commas.", metavar="A,B"),
 ]
+Decides = Annotated[
+    str | None,
+    option(
+        METHOD,
+        "Metadata fields whose values decide the category, separated by commas; otherwise trust is learned.",
+        metavar="A,B",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     option(
@@ -298,6 +306,7 @@ def method_arguments(
     no_metadata: bool,
     ignore_metadata: str | None,
     settings: list[str] | None,
+    decides: str | None = None,
 ) -> dict[str, Any]:
     """The estimator's arguments that say how to learn, checked before any work is done.
 
@@ -319,6 +328,8 @@ def method_arguments(
     found: dict[str, Any] = {"method": with_values(resolve_method(method), given)}
     if ignore_metadata:
         found["ignore_metadata"] = names(ignore_metadata)
+    if decides:
+        found["decides"] = names(decides)
     return found
 
 

@@ -203,8 +203,20 @@ def used_metadata(kinds: Iterable[str], ignored: Collection[str]) -> list[str]:
     ['authors']
     """
     given = list(kinds)
-    for kind in ignored:
-        if kind not in given:
-            option = spelled("--ignore-metadata", "ignore_metadata")
-            raise UsageError(f"{option} names {kind!r}, which is not among the metadata fields.")
+    refuse_unknown_metadata(given, ignored, spelled("--ignore-metadata", "ignore_metadata"))
     return [kind for kind in given if kind not in ignored]
+
+
+def refuse_unknown_metadata(given: Collection[str], named: Collection[str], option: str) -> None:
+    """Say which metadata field an option names that is not read.
+
+    Examples
+    --------
+    >>> refuse_unknown_metadata(["authors"], ["year"], "--decides")
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: --decides names 'year', which is not among the metadata fields.
+    """
+    for kind in named:
+        if kind not in given:
+            raise UsageError(f"{option} names {kind!r}, which is not among the metadata fields.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from himecat.classifier.fit import fit_default, random_stream
 from himecat.classifier.protocol import Fitted, Round
-from himecat.errors import DataError, UsageError
+from himecat.errors import DataError, UsageError, spelled
 from himecat.input.corpus import used_metadata
 from himecat.input.validate import Material
 from himecat.methods import MIXTURE, Default, Method, Paper
@@ -29,7 +29,9 @@ from himecat.views.space import JointSpace
 _SPACE, _SYNTHESIS, _CLASSIFIER = 1, 2, 3
 
 
-def check_paper(method: Paper, *, keywords: bool, encoder: bool, views: bool = False) -> None:
+def check_paper(
+    method: Paper, *, keywords: bool, encoder: bool, views: bool = False, decides: bool = False
+) -> None:
     """Say before any work what the chosen classifier lacks or cannot use.
 
     Examples
@@ -47,6 +49,7 @@ def check_paper(method: Paper, *, keywords: bool, encoder: bool, views: bool = F
         (keywords, "keywords: leave them out"),
         (encoder, "an encoder: leave it out"),
         (views, "views: leave them out"),
+        (decides, f"{spelled('--decides', 'decides')}: leave it out"),
     ):
         if given:
             raise UsageError(

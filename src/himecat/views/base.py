@@ -101,6 +101,13 @@ def phrase_counts(phrases: Sequence[Phrase], n_words: int) -> Any:
     return csr_matrix((weights, ids, starts), shape=(len(phrases), n_words))
 
 
+class Group(NamedTuple):
+    """Documents x values that they share as a sparse matrix; whether a value decides the category."""
+
+    members: Any
+    decides: bool = False
+
+
 class View(Protocol):
     """One way to see documents; a class of one's own inherits from it, and needs at least `name` and `see`.
 
@@ -159,6 +166,15 @@ class View(Protocol):
     def features(self, batch: Batch) -> Any:
         """A sparse matrix (CSR, float32) of features for the linear classifier; None for none."""
         return None
+
+    @property
+    def n_groups(self) -> dict[str, int]:
+        """How many columns each matrix of `groups` has."""
+        return {}
+
+    def groups(self, batch: Batch) -> dict[str, Group]:
+        """Which documents belong together, by name: the members of a group vote on the category of each."""
+        return {}
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray | None:
         """Rows for the names and keywords of categories, like those of documents; None if they have none."""

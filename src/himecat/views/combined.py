@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.base import Batch, Phrase, State, View, view_class
+from himecat.views.base import Batch, Group, Phrase, State, View, view_class
 from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
 from himecat.views.ppmi import preload_kernels
 
@@ -32,12 +32,18 @@ class DocumentVectors:
         Weighted words and metadata values.
     apart : sparse matrix or None
         Features with a classifier of their own: character n-grams.
+    groups : mapping of str to Group
+        Which documents share metadata values.
+    fingerprints : array
+        By these documents are known again; empty where there are no groups.
     """
 
     text: FloatArray
     smoothed: FloatArray
     features: Any
     apart: Any = None
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    fingerprints: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def __len__(self) -> int:
         return len(self.text)
@@ -45,7 +51,11 @@ class DocumentVectors:
     def take(self, rows: npt.NDArray[np.integer]) -> DocumentVectors:
         """The given documents, in the given order."""
         apart = None if self.apart is None else self.apart[rows]
-        return DocumentVectors(self.text[rows], self.smoothed[rows], self.features[rows], apart)
+        groups = {name: Group(one.members[rows], one.decides) for name, one in self.groups.items()}
+        marks = self.fingerprints[rows] if groups else self.fingerprints
+        return DocumentVectors(
+            self.text[rows], self.smoothed[rows], self.features[rows], apart, groups, marks
+        )
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,11 @@ class Views:
         """Number of columns of the features that stand apart."""
         return sum(view.n_features for view in self.views if view.apart)
 
+    @property
+    def n_groups(self) -> dict[str, int]:
+        """Number of groups by name, of the views that have groups."""
+        return {name: count for view in self.views for name, count in view.n_groups.items()}
+
     def part(self, name: str) -> slice:
         """Where the part of a view stands in a direction."""
         start = 0
@@ -107,7 +122,9 @@ class Views:
         text = self._side_by_side((view, _checked(view, seen, len(batch))) for view, seen in rows)
         batch.directions = text
         added = [view.see(batch) for view in self.views if view.smooths]
-        return DocumentVectors(text, _smoothed(text, added), *_features(self.views, batch))
+        return DocumentVectors(
+            text, _smoothed(text, added), *_features(self.views, batch), *_groups(self.views, batch)
+        )
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray:
         """Directions of names and keywords as if they were texts; zeros where nothing of them is known."""
@@ -231,7 +248,7 @@ def learn_views(
             del rows
     smoothed = _smoothed(text, added)
     return Views(tuple(learned), centres, weights), DocumentVectors(
-        text, smoothed, *_features(learned, batch)
+        text, smoothed, *_features(learned, batch), *_groups(learned, batch)
     )
 
 
@@ -283,3 +300,29 @@ def _features(views: Iterable[View], batch: Batch) -> tuple[Any, Any]:
                 )
             (apart if view.apart else parts).append(part)
     return side_by_side(parts), side_by_side(apart) if apart else None
+
+
+def _groups(views: Iterable[View], batch: Batch) -> tuple[dict[str, Group], npt.NDArray[np.uint64]]:
+    """The groups of all views, and the fingerprints of the documents where there are any."""
+    found: dict[str, Group] = {}
+    for view in views:
+        found |= view.groups(batch)
+    marks = np.zeros(len(batch) if found else 0, dtype=np.uint64)
+    if found:
+        rows = [(one.members.indices, one.members.indptr) for _, one in sorted(found.items())]
+        for number, part in enumerate([(batch.corpus.tokens.values, batch.corpus.tokens.offsets), *rows]):
+            marks += _fingerprints(*part, number)
+    return found, marks
+
+
+def _fingerprints(
+    values: npt.NDArray[np.integer], ends: npt.NDArray[np.integer], number: int
+) -> npt.NDArray[np.uint64]:
+    """A number for every row, the same for the same values in any order."""
+    mixed = values.astype(np.uint64) + np.uint64((number + 1) << 40)
+    for factor in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9):
+        mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(29)
+    # Sums wrap around, so differences of running sums are sums over rows.
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return np.asarray(total[ends[1:]] - total[ends[:-1]], dtype=np.uint64)

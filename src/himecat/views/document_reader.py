@@ -31,6 +31,7 @@ class DocumentReader(Estimator):
 
     metadata: Sequence[str] | Mapping[str, str | None]
     ignore_metadata: Collection[str]
+    decides: Collection[str]
     encoder: str | os.PathLike[str] | None
     views: Sequence[View]
     text: str | Sequence[str]
@@ -66,8 +67,9 @@ class DocumentReader(Estimator):
         text = (self.text,) if isinstance(self.text, str) else tuple(self.text)
         if isinstance(self.metadata, str):
             raise UsageError(f"metadata must be a list of field names: [{self.metadata!r}].")
-        if isinstance(self.ignore_metadata, str):
-            raise UsageError(f"ignore_metadata must be a list of field names: [{self.ignore_metadata!r}].")
+        for name in ("ignore_metadata", "decides"):
+            if isinstance(given := getattr(self, name), str):
+                raise UsageError(f"{name} must be a list of field names: [{given!r}].")
         reading = Reading.given(self.sheet, self.delimiter, folders=self.labels_from_folders)
         metadata = Named(self.metadata_, self.metadata_kinds_) if fitted else named(self.metadata)
         labels = self.label_field_ if fitted else self.label_field

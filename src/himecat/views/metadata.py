@@ -17,7 +17,7 @@ from scipy.sparse import diags
 from himecat.input.corpus import Ragged
 from himecat.runtime.solvers import nonnegative_least_squares
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.base import Batch, State, View, register_view
+from himecat.views.base import Batch, Group, State, View, register_view
 from himecat.views.matrices import (
     FloatArray,
     check_shapes,
@@ -113,11 +113,14 @@ class MetadataView(View):
         Whether the weight of each type is learned; otherwise each is 1.
     types : mapping of str to ValueStatistics
         What was learned.
+    decides : sequence of str
+        Types whose values decide the category, as the user says.
     """
 
     kinds: Sequence[str] = ()
     learn_weights: bool = True
     types: Mapping[str, ValueStatistics] = field(default_factory=dict)
+    decides: Sequence[str] = ()
 
     name = "metadata"
     smooths = True
@@ -169,6 +172,16 @@ class MetadataView(View):
             parts[-1].data *= np.float32(one.weight > 0)
         return side_by_side(parts) if parts else None
 
+    @property
+    def n_groups(self) -> dict[str, int]:
+        """The shared values of each type."""
+        return {kind: len(one.sums) for kind, one in self.types.items()}
+
+    def groups(self, batch: Batch) -> dict[str, Group]:
+        """The documents of each shared value."""
+        carried = self._incidence(batch)
+        return {kind: Group(carried[kind], kind in self.decides) for kind in self.types}
+
     def _incidence(self, batch: Batch) -> dict[str, Any]:
         def make() -> dict[str, Any]:
             return {
@@ -182,7 +195,7 @@ class MetadataView(View):
         arrays = {}
         for kind, one in self.types.items():
             arrays.update({f"{kind}/{name}": getattr(one, name) for name in _ARRAYS})
-        return {"weights": self.weights}, arrays
+        return {"weights": self.weights, "decides": list(self.decides)}, arrays
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -194,7 +207,8 @@ class MetadataView(View):
             for name in _ARRAYS[1:]:
                 check_shapes({f"metadata/{kind}/{name}": (parts[name], shared + parts[name].shape[1:])})
             types[kind] = ValueStatistics(float(weight), **parts)
-        return cls(kinds=tuple(types), types=types)
+        # Folders of format 6 and before do not have it.
+        return cls(kinds=tuple(types), types=types, decides=tuple(settings.get("decides", ())))
 
 
 def learn_statistics(

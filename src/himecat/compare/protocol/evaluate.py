@@ -111,6 +111,7 @@ def evaluate(
         "allow_empty_leaves": given.pop("allow_empty_leaves", False),
         "min_confidence": given.pop("min_confidence", 0.0),
         "several": given.pop("several", None),
+        "decides": given.pop("decides", ()),
         "encoder": encoder is not None,
     }
     choice = Choice(system_with_method(method.name), {**method.changed(), **given}, options=options)
