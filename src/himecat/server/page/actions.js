@@ -66,15 +66,15 @@ async function answerOne(kind, path, replacing) {
     return;
   }
   clearConflict(one.row);
-  if (kind !== "skip") settle([one.row], kind, path, result, one.path);
+  settle([one.row], kind, path, result, one.path);
   const said = { accept: `Accepted ${one.id}`, move: `Moved ${one.id} to ${pathText(path)}`, none: `${one.id}: none of these`, skip: `Skipped ${one.id}` }[kind];
-  emit("saved", { said, undo: kind !== "skip" });
+  emit("saved", { said, undo: true });
   if (current()?.row === one.row) advance();
 }
 
 function conflicted(one, kind, path, error) {
   const [, listed] = find(one.row);
-  const other = error.body.answer ?? null;
+  const other = error.body.answers?.[one.row] ?? null;
   if (listed) listed.answer = other;
   const mine = { accept: `“${pathText(one.path)}”`, none: "“none of these”", skip: "skipping" }[kind] ?? `“${pathText(path)}”`;
   setConflict(one.row, { said: error.message, answer: other, mine, again: () => enqueue(() => answerOne(kind, path, actionOf(other))) });
@@ -89,7 +89,7 @@ async function answerChosen(kind, path) {
   settle(rows, kind, path, result);
   setChosen([]);
   const what = { accept: "Accepted", move: "Moved", none: "None of these:", skip: "Skipped" }[kind];
-  emit("saved", { said: `${what} ${plural(rows.length, "document")}${path ? ` to ${pathText(path)}` : ""}`, undo: kind !== "skip" });
+  emit("saved", { said: `${what} ${plural(rows.length, "document")}${path ? ` to ${pathText(path)}` : ""}`, undo: true });
 }
 
 // What the server has stored, in the rows that are shown.
@@ -97,10 +97,10 @@ function settle(rows, kind, path, result, own) {
   const ids = result.actions ?? [];
   rows.forEach((row, place) => {
     const [, listed] = find(row);
-    if (!listed || kind === "skip") return;
+    if (!listed) return;
     const action = ids.length === rows.length ? ids[place] : ids[0] ?? null;
-    const to = { accept: own ?? listed.path, move: path, none: null }[kind];
-    listed.answer = { action, path: to, kind: { accept: "accepted", move: "moved", none: "none" }[kind], by: client };
+    const to = { accept: own ?? listed.path, move: path }[kind] ?? null;
+    listed.answer = { action, path: to, kind: { accept: "accepted", move: "moved", none: "none", skip: "skipped" }[kind], by: client };
   });
   emit("answered", rows);
   emit("counts");

@@ -1,6 +1,6 @@
 // What can be done with a category: accept its sure documents, and change the tree. What will happen is said before it is done.
 
-import { client, post } from "./api.js";
+import { client, get, post } from "./api.js";
 import { footer, menu, openDialog } from "./dialog.js";
 import { bar, button, debounce, h, number, pathText, percent, plural, sureness } from "./dom.js";
 import { nodeField } from "./picker.js";
@@ -64,7 +64,7 @@ export function acceptCategory(node) {
     });
     range.addEventListener("input", debounce(preview, 120));
     preview();
-    return [h("div", { class: "row" }, h("label", { for: "least" }, "At least"), range, least), figures, h("h3", {}, "Among them, the least sure"), sample, said,
+    return [h("div", { class: "row" }, h("label", { for: "least" }, "At least"), range, least), figures, h("h3", {}, "Some of them"), sample, said,
       footer(h("span", { class: "soft" }, "Undone as one, with u."), h("span", { class: "grow" }), go)];
   } });
 }
@@ -87,17 +87,18 @@ function edit(op, node) {
     const go = button({ add: "Add", delete: "Delete", merge: "Merge", split: "Split" }[op] ?? TITLES[op], { class: "primary", disabled: true });
     const [rows, change] = FORMS[op]({ node, path, below, changed: () => later() });
     let asked = 0;
+    let planned = null;
     const preview = async () => {
       asked += 1;
       const own = asked;
-      const wanted = change();
       go.disabled = true;
-      if (!wanted) return;
       try {
-        const plan = await post("/tree/changes", { changes: [wanted], preview: true });
+        planned = await change();
+        if (own !== asked || !planned) return;
+        const plan = await post("/tree/changes", { changes: [planned], preview: true });
         if (own !== asked) return;
         said.className = "said";
-        said.replaceChildren(...plan.said.map((text) => h("p", {}, text)), h("p", { class: "soft" }, plan.needs_refit ? "The model is fitted anew afterwards, in the background." : "No refit is needed."));
+        said.replaceChildren(...plan.said.map((text) => h("p", {}, text)));
         go.disabled = false;
       } catch (error) {
         if (own !== asked) return;
@@ -110,7 +111,7 @@ function edit(op, node) {
       if (go.disabled) return;
       go.disabled = true;
       try {
-        const done = await post("/tree/changes", { changes: [change()], preview: false });
+        const done = await post("/tree/changes", { changes: [planned], preview: false });
         handle.close();
         emit("saved", { said: "The tree is changed." });
         if (done.job) emit("job-started", done.job);
@@ -123,10 +124,14 @@ function edit(op, node) {
     };
     go.addEventListener("click", run);
     for (const row of rows) row.addEventListener("keydown", (event) => { if (event.key === "Enter" && event.target.matches("input")) run(); });
-    if (change()) preview();
+    preview();
     return [...rows, said, footer(h("span", { class: "grow" }), button("Cancel", { onclick: () => handle.close() }), go)];
   } });
 }
+
+const listed = (text) => text.split(",").map((one) => one.trim()).filter(Boolean);
+
+const idsOf = async (rows) => (await Promise.all(rows.slice(0, 200).map((row) => get(`/documents/${row}`)))).map((one) => one.id);
 
 function textRow(id, label, value, changed, hint) {
   const input = h("input", { type: "text", id, value, autocomplete: "off", autofocus: true, placeholder: hint ?? "" });
@@ -139,7 +144,15 @@ const FORMS = {
   add({ node, changed }) {
     const [name, row] = textRow("edit-name", "Name", "", changed);
     const where = nodeField({ label: "Below", title: "Below which category?", node, root: true, onchange: changed });
-    return [[row, where.element], () => (name.value.trim() ? { op: "add", path: [...state.taxonomy.path(where.node), name.value.trim()] } : null)];
+    const [words, wordsRow] = textRow("edit-words", "Keywords", "", changed, "if you like, with commas between");
+    const rows = [row, where.element, wordsRow];
+    const use = h("input", { type: "checkbox", id: "edit-chosen", checked: state.chosen.size > 0, onchange: changed });
+    if (state.chosen.size) rows.push(h("div", { class: "row" }, use, h("label", { for: "edit-chosen" }, `with the ${plural(state.chosen.size, "selected document")} as examples`)));
+    return [rows, async () => {
+      if (!name.value.trim()) return null;
+      const documents = use.checked && state.chosen.size ? await idsOf([...state.chosen]) : [];
+      return { op: "add", parent: state.taxonomy.path(where.node), name: name.value.trim(), keywords: listed(words.value), documents };
+    }];
   },
   rename({ path, changed }) {
     const [name, row] = textRow("edit-name", "New name", path.at(-1), changed);
@@ -151,14 +164,40 @@ const FORMS = {
   },
   merge({ path, below, changed }) {
     const where = nodeField({ label: "Into", title: "Merge into which category?", allowed: (one) => !below.has(one), onchange: changed });
-    return [[where.element], () => (where.node === undefined ? null : { op: "merge", path, to: state.taxonomy.path(where.node) })];
+    return [[where.element], () => (where.node === undefined ? null : { op: "merge", path, into: state.taxonomy.path(where.node) })];
   },
-  split({ path, changed }) {
-    const [names, row] = textRow("edit-names", "New names", "", changed, "two or more, with commas between");
-    const list = () => names.value.split(",").map((one) => one.trim()).filter(Boolean);
-    return [[row], () => (list().length > 1 ? { op: "split", path, names: list() } : null)];
+  // Its children get as examples what a search finds among its documents; one that is found for two of them goes to the first.
+  split({ node, path, changed }) {
+    const children = h("div", { class: "children" });
+    const add = () => {
+      const place = children.children.length + 1;
+      const name = h("input", { type: "text", class: "child-name", "aria-label": `Name of part ${place}`, placeholder: `Part ${place}`, autocomplete: "off", oninput: changed });
+      const words = h("input", { type: "text", class: "child-words", "aria-label": `Words of part ${place}`, placeholder: "words in its documents", autocomplete: "off", oninput: changed });
+      children.append(h("div", { class: "row child" }, name, words, h("span", { class: "soft number found" })));
+    };
+    add();
+    add();
+    const more = button("One more part", { class: "quiet", onclick: add });
+    const note = h("p", { class: "soft" }, "Documents of the category in which the words are found become the examples of a part, up to 20 of each.");
+    return [[note, children, h("div", {}, more)], async () => {
+      const used = new Set();
+      const parts = {};
+      for (const row of children.children) {
+        const name = row.querySelector(".child-name").value.trim();
+        const query = row.querySelector(".child-words").value.trim();
+        if (!name && !query) continue;
+        const found = query ? (await get("/documents", { node, query, limit: 60 })).rows.map((one) => one.id).filter((id) => !used.has(id)).slice(0, 20) : [];
+        for (const id of found) used.add(id);
+        row.querySelector(".found").textContent = query ? plural(found.length, "example") : "";
+        if (!name || !found.length) return null;
+        parts[name] = found;
+      }
+      return Object.keys(parts).length > 1 ? { op: "split", path, children: parts } : null;
+    }];
   },
-  delete({ path }) {
-    return [[], () => ({ op: "delete", path })];
+  delete({ path, changed }) {
+    if (path.length < 2) return [[], () => ({ op: "delete", path, labels: "drop" })];
+    const labels = h("select", { id: "edit-labels", autofocus: true, onchange: changed }, h("option", { value: "parent" }, `go to ${path.at(-2)}`), h("option", { value: "drop" }, "are forgotten"));
+    return [[h("div", { class: "row" }, h("label", { for: "edit-labels" }, "Its labels"), labels)], () => ({ op: "delete", path, labels: labels.value })];
   },
 };

@@ -144,7 +144,7 @@ function conflictBox(one) {
 
 function suspectBox(one) {
   if (!one.suspect) return null;
-  return h("div", { class: "notice" }, icon("alert"), h("div", {}, h("p", {}, "It was labelled ", h("b", {}, pathText(one.label ?? one.path)), "; the other documents speak for ", h("b", {}, pathText(one.suspect)), ".")));
+  return h("div", { class: "notice" }, icon("alert"), h("div", {}, h("p", {}, "It is labelled ", h("b", {}, pathText(one.label)), "; the model would rather say ", h("b", {}, pathText(one.suspect)), ".")));
 }
 
 function placement(one) {
@@ -193,18 +193,9 @@ function reading(one) {
 
 const strength = (share) => Math.max(1, Math.min(5, Math.ceil(share * 5)));
 
-// Spans count characters as Python does, not UTF-16 units.
-function offsets(text) {
-  if (!/[\ud800-\udfff]/.test(text)) return (place) => place;
-  const places = [0];
-  for (const character of text) places.push(places[places.length - 1] + character.length);
-  return (place) => places[Math.min(place, places.length - 1)];
-}
-
 // The text with the words that speak for the place marked, the strongest darkest.
 function marked(text, words, most) {
-  const place = offsets(text);
-  const spans = words.flatMap((each) => each.spans.map(([start, end]) => [place(start), place(end), each])).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
+  const spans = words.flatMap((each) => each.spans.map(([start, end]) => [start, end, each])).sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   const parts = [];
   let done = 0;
   for (const [start, end, each] of spans) {

@@ -177,8 +177,8 @@ function draw(place) {
 
 export function badge(answer) {
   if (!answer) return null;
-  const text = { accepted: "accepted", none: "none of these" }[answer.kind] ?? `moved to ${answer.path?.at(-1) ?? ""}`;
-  return h("span", { class: `badge ${answer.kind}` }, icon({ accepted: "check", none: "none" }[answer.kind] ?? "move"), text);
+  const text = { accepted: "accepted", none: "none of these", skipped: "skipped" }[answer.kind] ?? `moved to ${answer.path?.at(-1) ?? ""}`;
+  return h("span", { class: `badge ${answer.kind}` }, icon({ accepted: "check", none: "none", skipped: "skip" }[answer.kind] ?? "move"), text);
 }
 
 export function select(place, { focus = false } = {}) {

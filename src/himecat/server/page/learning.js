@@ -12,9 +12,9 @@ export function createLearning() {
   $("learn").addEventListener("click", learn);
   on("learn", learn);
   on("job", follow);
-  on("job-started", (started) => follow(started));
+  on("job-started", follow);
   get("/jobs").then((jobs) => {
-    const running = (jobs.jobs ?? jobs).find((one) => ["queued", "running"].includes(one.state));
+    const running = jobs.find((one) => ["queued", "running"].includes(one.state));
     if (running) follow(running);
   }).catch(() => {});
 }
@@ -25,14 +25,13 @@ async function learn() {
   if (busy()) return;
   try {
     const answer = await post("/jobs", { kind: "learn" });
-    follow(answer.job ?? answer);
+    follow(answer.job);
   } catch (error) {
     emit("problem", error.message);
   }
 }
 
-function follow(news) {
-  const fresh = typeof news === "object" ? news : { id: news, state: "queued", progress: 0, stage: "" };
+function follow(fresh) {
   if (job && job.id === fresh.id && ["done", "failed", "cancelled"].includes(job.state)) return;
   job = { ...(job?.id === fresh.id ? job : {}), ...fresh };
   clearTimeout(timer);

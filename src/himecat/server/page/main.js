@@ -45,8 +45,8 @@ function heard(kind, data) {
   if (kind === "job") emit("job", data);
   else if (kind === "model" || kind === "tree") later();
   else if (kind === "action" && data.by !== client && data.client !== client) {
-    refreshRows(data.rows ?? []).catch(fail);
-    counts();
+    if (data.rows.length > 100) later();
+    else refreshRows(data.rows).catch(fail).then(counts);
   }
 }
 

@@ -119,5 +119,6 @@ async function dataMenu() {
     null,
     { label: "Go back to the model before", run: goBack, disabled: !canGoBack() },
     { label: "API of this server", run: () => { location.href = "/docs"; } },
+    ...(narrow.matches ? [null, { label: $("theme").title, run: () => $("theme").click() }, { label: "Keys", run: help }] : []),
   ]);
 }

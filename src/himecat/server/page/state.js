@@ -81,4 +81,4 @@ export function setChosen(rows) {
 }
 
 // Of an answer, the action that gave it: what is expected to be the last one when the next is sent.
-export const actionOf = (answer) => (answer ? answer.action ?? answer.id ?? null : null);
+export const actionOf = (answer) => (answer ? answer.action : null);

@@ -1,12 +1,11 @@
 // Answers as files, out and in.
 
-import { address, send } from "./api.js";
+import { address, client, send } from "./api.js";
 import { footer, openDialog } from "./dialog.js";
 import { button, h, plural } from "./dom.js";
 import { emit } from "./state.js";
 
 const FORMATS = { jsonl: "JSON lines", csv: "CSV", xlsx: "Excel", "label-studio": "Label Studio (taxonomy)" };
-const TYPES = { jsonl: "application/x-ndjson", csv: "text/csv", xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", "label-studio": "application/json" };
 
 const choice = (id, label, options) => {
   const control = h("select", { id }, ...Object.entries(options).map(([value, text]) => h("option", { value }, text)));
@@ -47,7 +46,7 @@ export function importAnswers() {
       go.disabled = true;
       said.textContent = "Reading …";
       try {
-        const result = await send("/import", { format: format.value }, file.files[0], TYPES[format.value]);
+        const result = await send("/import", { format: format.value, client }, file.files[0], "application/octet-stream");
         said.textContent = `${plural(result.read, "answer")} read, ${result.unknown ?? 0} for documents that are not here, ${result.conflicts ?? 0} in conflict with answers given here, which stay.`;
         emit("model-changed");
         go.replaceWith(button("Done", { class: "primary", onclick: () => handle.close() }));

@@ -131,10 +131,10 @@ function draw(index) {
     "aria-expanded": children.length ? String(open) : null, "aria-selected": String(one.node === state.filters.node), "aria-label": said.join(", "),
     dataset: { index },
   },
-  h("span", { class: "name", style: { paddingLeft: `${Math.min(one.depth, 8) * 14}px` } },
+  h("span", { class: "name", style: { paddingLeft: `${Math.min(one.depth, 8) * 11}px` } },
     h("span", { class: `twist${open ? " open" : ""}`, dataset: { twist: "1" } }, children.length ? icon("right") : null), h("span", { class: "text", title: name }, name)),
   h("span", { class: "number" }, number(one.count)),
-  h("span", { class: "confidence" }, bar(one.confidence, one.confidence === null ? "" : sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))),
+  h("span", { class: `number ${one.confidence === null ? "" : sureness(one.confidence)}` }, percent(one.confidence)),
   h("span", { class: "number soft" }, percent(one.accuracy)));
 }
 

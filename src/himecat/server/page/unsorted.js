@@ -23,8 +23,7 @@ export async function create() {
 async function read() {
   if (!box.children.length) box.replaceChildren(h("p", { class: "message" }, "Looking for groups …"));
   try {
-    const answer = await get("/proposals");
-    const found = answer.proposals ?? answer;
+    const found = await get("/proposals");
     box.replaceChildren(...(found.length ? found.map(card) : [h("p", { class: "message" }, "No group of documents fits nowhere: the tree has a place for all.")]));
   } catch (error) {
     box.replaceChildren(h("p", { class: "message" }, error.message));
