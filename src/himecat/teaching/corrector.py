@@ -126,6 +126,19 @@ class Corrector(Predictor):
         corpus, supervision = self._learned_from.read()
         return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
 
+    def learned_from(self) -> LearnedFrom:
+        """The documents and labels that the model was fitted on, as ids of its words and metadata values.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(["red fox", "old car"], ["animals", "things"])
+        >>> corpus, labels = model.learned_from()
+        >>> corpus.ids, labels.nodes.tolist()
+        (['0', '1'], [1, 2])
+        """
+        return self._kept()
+
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
         found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
