@@ -12,6 +12,7 @@ let coming = null;
 let stop = new AbortController();
 const known = new Map();
 const KNOWN = 30;
+const FAINT = 0.2;
 
 export function createDocument() {
   pane = $("document-pane");
@@ -182,8 +183,9 @@ function chips(one) {
 }
 
 function reading(one) {
-  const words = (one.why?.words ?? []).filter((each) => each.share > 0);
-  const most = words.length ? Math.max(...words.map((each) => each.share)) : 1;
+  // A text in which every word is marked says nothing: those that hardly count stay as they are.
+  const most = Math.max(...(one.why?.words ?? []).map((each) => each.share), 1e-9);
+  const words = (one.why?.words ?? []).filter((each) => each.share > FAINT * most);
   const about = explained ? [h("h3", {}, "Why ", h("b", {}, pathText(explained)), "?"), button("Back to its own place", { class: "quiet", onclick: () => explain(null) })] : [h("h3", {}, "Why")];
   const list = words.slice(0, 8).map((each) => h("li", {}, h("span", { class: `word s${strength(each.share / most)}` }, each.word), h("span", { class: "number soft" }, percent(each.share))));
   return h("section", { class: "block" }, h("div", { class: "line" }, ...about),
