@@ -58,7 +58,11 @@ class TreeEditor(Corrector):
     ) -> None: ...
 
     def plan_tree(
-        self, changes: Changes, documents: Any = None, *, placed: npt.NDArray[np.int64] | None = None
+        self,
+        changes: Changes,
+        documents: Any = None,
+        *,
+        placed: npt.NDArray[np.int64] | bool = False,
     ) -> TreePlan:
         """Say what changes of the tree will do; nothing is changed yet.
 
@@ -73,8 +77,9 @@ class TreeEditor(Corrector):
             `{"op": "delete", "path": ..., "labels": "parent" or "drop"}`. Paths are lists of names, or labels.
         documents : path, DataFrame or list of dicts, optional
             Documents, where examples are not among those that are kept with the model.
-        placed : array of int, optional
-            The nodes of documents of the user's, to say how many of them a change concerns.
+        placed : array of int, or bool
+            The nodes of documents, to say how many of them a change concerns; True: those of the kept documents, which
+            are placed to find out.
 
         Examples
         --------
@@ -86,7 +91,11 @@ class TreeEditor(Corrector):
         """
         self._check_fitted()
         kept = None if self._learned_from is None else self._kept()
-        counts = Counts(len(self.taxonomy_), None if kept is None else kept.supervision.nodes, placed)
+        if isinstance(placed, bool):
+            placed_at = self._leaves_of(kept.corpus) if placed and kept and not self.gives_sets else None
+        else:
+            placed_at = np.asarray(placed, dtype=np.int64)
+        counts = Counts(len(self.taxonomy_), None if kept is None else kept.supervision.nodes, placed_at)
         draft, said = Draft(self.taxonomy_), []
         examples: dict[int, tuple[str, ...]] = {}
         keywords: dict[int, tuple[str, ...]] = {}
@@ -269,7 +278,7 @@ def plan(
     changes: Changes,
     documents: Any = None,
     *,
-    placed: npt.NDArray[np.int64] | None = None,
+    placed: npt.NDArray[np.int64] | bool = False,
 ) -> TreePlan:
     """What changes of the tree of a model will do; :meth:`himecat.HiMeCat.plan_tree`."""
     return model.plan_tree(changes, documents, placed=placed)

@@ -86,6 +86,19 @@ def carried_nodes(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...
     return tuple(GONE if node < 0 else second[node] for node in first)
 
 
+def changes_of(tree: Nodes) -> list[list[str]]:
+    """What was changed, step by step, the oldest first.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy
+    >>> before, now = Taxonomy.from_paths([("a",), ("b",)]), Taxonomy.from_paths([("a",), ("c",)])
+    >>> changes_of(now.since(Earlier(before, (0, 1, 2), ("b is called c now.",))))
+    [['b is called c now.']]
+    """
+    return [one["said"] for one in reversed(changes_state(tree))]
+
+
 def changes_state(tree: Nodes) -> list[dict[str, Any]]:
     """What a model folder keeps of the earlier trees, the newest first; nothing where there are none."""
     found: list[dict[str, Any]] = []
