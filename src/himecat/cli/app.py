@@ -20,6 +20,7 @@ from himecat.cli.place import predict
 from himecat.cli.places import check_places
 from himecat.cli.score import score
 from himecat.cli.serve import serve
+from himecat.cli.tree import tree
 from himecat.errors import UsageError
 from himecat.runtime.leftovers import clean_leftovers
 from himecat.runtime.terminal import tell, write
@@ -123,7 +124,7 @@ def _program(
 
 # In the order in which a person needs them.
 for command in (
-    *(demo, check, fit, predict, review, correct, serve, explain, synthesize),
+    *(demo, check, fit, predict, review, correct, serve, tree, explain, synthesize),
     *(evaluate, score, compare, ablate, sweep),
 ):
     app.command(cls=_Command)(command)

@@ -195,7 +195,8 @@ class Guard:
         """The page cannot add headers to its first request: the token moves from the address into a cookie."""
         cookie: SimpleCookie = SimpleCookie()
         cookie[COOKIE] = token
-        cookie[COOKIE].update({"path": "/", "httponly": True, "samesite": "Strict"})
+        cookie[COOKIE]["path"], cookie[COOKIE]["samesite"] = "/", "Strict"
+        cookie[COOKIE]["httponly"] = True
         headers = [(b"location", b"/"), (b"set-cookie", cookie[COOKIE].OutputString().encode())]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})
@@ -204,7 +205,8 @@ class Guard:
 def _asked_token(scope: Scope) -> str | None:
     if scope["path"] != "/":
         return None
-    return parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [None])[0]
+    asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
+    return asked[0] if asked else None
 
 
 async def _answer(send: Send, status: int, sentence: str) -> None:

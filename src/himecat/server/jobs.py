@@ -138,6 +138,7 @@ class Jobs:
                 )
                 self._finish(number, "done", result=result, progress=1.0)
                 self._bus.tell("model", {"model_version": self._workspace.view.version})
+                self._bus.tell("tree", {"tree_version": self._workspace.tree_version})
             except Cancelled:
                 self._finish(number, "cancelled")
             except HimecatError as error:

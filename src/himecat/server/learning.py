@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import multiprocessing
 import os
 import shutil
@@ -24,9 +25,10 @@ from himecat.runtime.replacing import replace_folder
 from himecat.server import placing
 from himecat.server.folders import digest, new_folder
 from himecat.server.placing import KEPT_WORDS, Placements
-from himecat.server.store import Store
+from himecat.server.store import Store, StoredDocument
 from himecat.server.view import View
 from himecat.server.workspace import Workspace
+from himecat.teaching.tree_plan import TreePlan
 
 _MOST_MOVES = 200
 # Where in the whole a stage begins, and how much of it it is.
@@ -56,7 +58,7 @@ def answer_rows(workspace: Workspace) -> list[dict[str, Any]]:
         if path is None or workspace.node(path)
     }
     rows = [workspace.row_of[name] for name in said if name in workspace.row_of] if texts else []
-    stored = {}
+    stored: dict[str, StoredDocument] = {}
     for start in range(0, len(rows), 500):
         stored |= {one.id: one for one in workspace.store.documents(rows[start : start + 500])}
     for name, path in said.items():
@@ -73,6 +75,26 @@ def learn_from(model: HiMeCat, rows: Sequence[dict[str, Any]], progress: Reporte
         raise DataError("There is no answer to learn from yet.")
     found = model.correct(usable, progress=progress)
     return {"said": found.said, "accuracy": [list(pair) for pair in found.accuracy], "answers": len(usable)}
+
+
+def change_tree(model: HiMeCat, given: Any, progress: ReportedProgress) -> dict[str, Any]:
+    """Change the tree of a model; the same as `himecat tree`."""
+    changes, documents = given
+    plan = model.change_tree(changes, documents or None, progress=progress)
+    return {"said": " ".join(plan.said), "accuracy": [], "answers": 0}
+
+
+def change_names(workspace: Workspace, plan: TreePlan) -> None:
+    """Serve the model with a tree of the same shape and other names: documents are where they were."""
+    new, model = new_folder(workspace.folder), copy.copy(workspace.view.model)
+    model.change_tree(plan)
+    try:
+        model.save(new, overwrite=True)
+        kept = [workspace.view.digest]
+        workspace.store.save_arrays(digest(new), workspace.view.placed.arrays(), kept)
+        adopt(workspace, new)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _child(
@@ -220,8 +242,10 @@ def _reopen(workspace: Workspace, found: str) -> None:
     else:
         path, before = str(workspace.store.path), [workspace.view.digest]
         placed = place_with(model, path, found, before, workspace.threads, silent())
-    version = workspace.view.version + 1
-    workspace.store.set_facts({"replacing": None, "model_version": str(version)})
+    version, tree = workspace.view.version + 1, workspace.tree_version
+    if model.taxonomy_ != workspace.view.tree:
+        tree += 1
+    workspace.store.set_facts({"replacing": None, "model_version": str(version), "tree_version": str(tree)})
     workspace.show(View(model, found, placed, version))
 
 

@@ -41,9 +41,9 @@ class Metrics:
         """All metrics in Prometheus's text format."""
         lines = ["# TYPE himecat_requests_total counter"]
         with self._lock:
-            for (route, method, status), number in sorted(self._requests.items()):
+            for (route, method, status), times in sorted(self._requests.items()):
                 lines.append(
-                    f'himecat_requests_total{{method="{method}",route="{route}",status="{status}"}} {number}'
+                    f'himecat_requests_total{{method="{method}",route="{route}",status="{status}"}} {times}'
                 )
             lines.append("# TYPE himecat_request_seconds histogram")
             for route, found in sorted(self._seconds.items()):

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from himecat.server import schemas as s
-from himecat.server.actions import ACCEPT, UNDO, Action, Conflict, Nothing, as_plain
+from himecat.server.actions import ACCEPT, UNDO, Conflict, Nothing
 from himecat.server.context import Context, Refused, context, responses
+from himecat.server.effects import done, told
 from himecat.server.events import MOST_LISTENERS
 
 router = APIRouter(prefix="/api/v1", responses=responses(), tags=["actions"])
@@ -40,7 +41,7 @@ def act(server: Server, given: s.NewAction) -> Any:
         raise Refused(409, str(nothing)) from None
     except Conflict as conflict:
         rows = {workspace.row_of[name]: name for name in conflict.documents if name in workspace.row_of}
-        answers = {str(row): as_plain(workspace.log.said.get(name)) for row, name in rows.items()}
+        answers = {str(row): workspace.answer(name) for row, name in rows.items()}
         first = next(iter(rows), None)
         answer = None if first is None else answers[str(first)]
         raise Refused(409, str(conflict), row=first, answer=answer, answers=answers) from None
@@ -54,33 +55,6 @@ def _expected(server: Context, given: s.NewAction) -> dict[str, int | None]:
             raise Refused(404, f"There is no document {row}.")
         found[ids[int(row)]] = action
     return found
-
-
-def done(server: Context, action: Action) -> dict[str, Any]:
-    """Have an action count, tell the other pages, and say what it changed."""
-    workspace = server.workspace
-    before = workspace.counts()
-    rows = workspace.refresh(action.documents)
-    after = workspace.counts()
-    server.bus.tell("action", told(server, action))
-    changed = [{"node": int(node), "count": int(after[node])} for node in (before != after).nonzero()[0]]
-    return {"actions": [action.id], "done": len(rows), "rows": rows[:1_000], "tree": changed}
-
-
-def told(server: Context, action: Action) -> dict[str, Any]:
-    """An action as others learn of it; of very many documents the first thousand are named."""
-    row_of = server.workspace.row_of
-    rows = [row_of[name] for name in action.documents[:1_000] if name in row_of]
-    path = None if action.path is None else list(action.path)
-    return {
-        "id": action.id,
-        "kind": action.kind,
-        "rows": rows,
-        "path": path,
-        "by": action.by,
-        "at": action.at,
-        "undoes": action.undoes,
-    }
 
 
 @router.post("/actions/accept-category", response_model=s.Accepted, responses=responses(503))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Path, Query
 
 from himecat.server import schemas as s
+from himecat.server import summary
 from himecat.server.context import Context, context, responses
 
 router = APIRouter(prefix="/api/v1", responses=responses(), tags=["documents"])
@@ -18,13 +19,13 @@ MOST_LISTED = 200
 @router.get("/model", response_model=s.About)
 def about(server: Server) -> Any:
     """The model that is served."""
-    return server.workspace.about()
+    return summary.about(server.workspace)
 
 
 @router.get("/tree", response_model=s.Tree)
 def tree(server: Server) -> Any:
     """All categories, with counts, mean confidence and estimated accuracy."""
-    return server.workspace.tree()
+    return summary.tree_of(server.workspace)
 
 
 @router.get("/documents", response_model=s.Documents)

@@ -2,11 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Depends
 
-from himecat.server.context import Context, context, responses
+from himecat.server import learning
+from himecat.server import schemas as s
+from himecat.server.context import Context, Refused, context, responses
+from himecat.server.placing import KEPT_WORDS
+from himecat.server.routes_jobs import queued
+from himecat.teaching.tree_changes import same_shape
 
 router = APIRouter(prefix="/api/v1", responses=responses(), tags=["tree"])
 Server = Annotated[Context, Depends(context)]
+
+
+@router.post("/tree/changes", response_model=s.TreeChanged, responses=responses(404, 409, 429, 503))
+def change(server: Server, given: s.TreeChanges) -> Any:
+    """Rename, move, merge, split, add or delete categories; with `preview`, only say what will happen.
+
+    Where only names change it is done when this answers, else by a job. `POST /model/back` takes it back.
+    """
+    changes = [one.model_dump(exclude_none=True) for one in given.changes]
+    return changed(server, changes, given.preview)
+
+
+def changed(server: Context, changes: list[dict[str, Any]], preview: bool) -> dict[str, Any]:
+    """Changes of the tree, described or done."""
+    workspace = server.workspace
+    view, documents = workspace.view, _examples(server, changes)
+    plan = view.model.plan_tree(changes, documents or None, placed=view.placed.nodes.astype(np.int64))
+    found = {"said": list(plan.said), "needs_refit": plan.needs_refit, "done": False, "job": None}
+    if not preview:
+        if server.jobs.waiting:
+            raise Refused(409, "A job is running: wait for it, or cancel it.")
+        if not plan.needs_refit and same_shape(view.tree, plan.tree, plan.nodes):
+            learning.change_names(workspace, plan)
+            server.bus.tell("tree", {"tree_version": workspace.tree_version})
+            found["done"] = True
+        else:
+            found["job"] = queued(server, "tree", learning.change_tree, (changes, documents))
+    return {**found, "tree_version": workspace.tree_version}
+
+
+def _examples(server: Context, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The documents that changes name as examples, where their texts are known."""
+    workspace = server.workspace
+    if workspace.source == KEPT_WORDS:
+        return []
+    names = {name for one in changes for name in one.get("documents", ())}
+    names |= {name for one in changes for ids in one.get("children", {}).values() for name in ids}
+    rows = sorted(workspace.row_of[name] for name in names if name in workspace.row_of)
+    found = []
+    for start in range(0, len(rows), 500):
+        stored = workspace.store.documents(rows[start : start + 500])
+        found += [workspace.record(one) for one in stored]
+    return found

@@ -18,7 +18,7 @@ from himecat.input.problems import Problems
 from himecat.runtime.terminal import harmless_cell, plain_json
 from himecat.server.actions import IMPORT, SKIP
 from himecat.server.context import Context, Refused
-from himecat.server.routes_actions import done
+from himecat.server.effects import done
 from himecat.server.store import StoredDocument
 from himecat.server.workspace import Workspace
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat import __version__
 from himecat.errors import DataError, UsageError, spelled
 from himecat.estimator import HiMeCat
 from himecat.input.corpus import Corpus
@@ -137,8 +136,20 @@ class Workspace:
         return rows
 
     def node(self, path: Sequence[str]) -> int | None:
-        """The node of a path; None where the tree has no such category."""
-        return self.view.tree.walk(list(path)) if path else None
+        """The node of a path, as it stands in the tree or stood in an earlier one; None for no such category."""
+        tree = self.view.tree
+        node = tree.walk(list(path)) if path else None
+        if node is None and path and tree.earlier is not None:
+            try:
+                return tree.find(list(path))
+            except DataError:
+                return None
+        return node
+
+    @property
+    def tree_version(self) -> int:
+        """Changes whenever the tree does."""
+        return int(self.store.fact("tree_version") or 1)
 
     def required_node(self, path: Sequence[str]) -> int:
         """The node of a path, or the sentence that there is none."""
@@ -156,83 +167,6 @@ class Workspace:
     def before(self) -> Path:
         """Where the model before this one is kept."""
         return folder_before(self.folder)
-
-    def about(self) -> dict[str, Any]:
-        """What the page shows of the model."""
-        view = self.view
-        quality = view.model.quality_
-        levels = None
-        if quality is not None and quality.levels:
-            levels = [
-                {"level": one.level, "estimate": one.accuracy, "low": one.low, "high": one.high}
-                for one in quality.levels
-            ]
-        return {
-            "name": self.folder.name,
-            "himecat": __version__,
-            "tree_version": int(self.store.fact("tree_version") or 1),
-            "model_version": view.version,
-            "documents": len(view.placed),
-            "labelled": int((view.placed.labels != UNLABELLED).sum()),
-            "answered": int(self.answered.sum()),
-            "metadata": list(view.model.fields().metadata),
-            "levels": view.tree.depth,
-            "accuracy": levels,
-            "can_go_back": self.before.is_dir(),
-            "source": self.source,
-            "several": view.model.gives_sets,
-            "knows_none": view.model.knows_nowhere,
-        }
-
-    def counts(self) -> npt.NDArray[np.int64]:
-        """How many documents are at or below each category."""
-        tree = self.view.tree
-        found = np.bincount(self.effective[self.effective >= 0], minlength=len(tree))
-        for node in range(len(tree) - 1, 0, -1):
-            found[tree.parents[node]] += found[node]
-        return found
-
-    def tree(self) -> dict[str, Any]:
-        """All categories, with how many documents are at or below each."""
-        view = self.view
-        tree, placed = view.tree, view.placed
-        here = np.where(self.effective >= 0, self.effective, 0)
-        counts = np.bincount(here, weights=self.effective >= 0, minlength=len(tree))
-        # Documents known to belong nowhere have no confidence to add.
-        sure = np.bincount(here, weights=view.confidence * (self.effective >= 0), minlength=len(tree))
-        has_label = placed.labels >= 0
-        labelled = np.bincount(placed.labels[has_label], minlength=len(tree))
-        accuracy = self._leaf_accuracy()
-        right, known = np.zeros(len(tree)), np.zeros(len(tree))
-        for node, one in accuracy.items():
-            right[node], known[node] = one * max(counts[node], 1), max(counts[node], 1)
-        for node in range(len(tree) - 1, 0, -1):
-            for sums in (counts, sure, labelled, right, known):
-                sums[tree.parents[node]] += sums[node]
-        nodes = [
-            {
-                "node": node,
-                "parent": None if node == ROOT else int(tree.parents[node]),
-                "name": tree.names[node],
-                "depth": int(tree.depths[node]),
-                "leaf": tree.is_leaf(node),
-                "count": int(counts[node]),
-                "labelled": int(labelled[node]),
-                "confidence": round(float(sure[node] / counts[node]), 4) if counts[node] else None,
-                "accuracy": round(float(right[node] / known[node]), 4) if known[node] else None,
-            }
-            for node in range(len(tree))
-        ]
-        return {"tree_version": int(self.store.fact("tree_version") or 1), "nodes": nodes}
-
-    def _leaf_accuracy(self) -> dict[int, float]:
-        quality, tree = self.view.model.quality_, self.view.tree
-        found = {}
-        for one in () if quality is None else quality.leaves:
-            node = tree.walk(list(one.path))
-            if one.precision is not None and node is not None:
-                found[node] = one.precision
-        return found
 
     # -- documents -------------------------------------------------------------------------------------
 
@@ -322,10 +256,17 @@ class Workspace:
             "confidence": _round(view.confidence[row]),
             "levels": [_round(level) for level in levels],
             "none": _round(placed.none[row]) if len(placed.none) else None,
-            "answer": as_plain(self.log.said.get(one.id)),
+            "answer": self.answer(one.id),
             "label": known,
             "suspect": None if suspect is None else list(suspect),
         }
+
+    def answer(self, name: str) -> dict[str, Any] | None:
+        """What was last said of a document, with the path as the tree has it now."""
+        said = self.log.said.get(name)
+        if said is not None and said.path and (node := self.node(said.path)):
+            said = said._replace(path=self.view.tree.path(node))
+        return as_plain(said)
 
     def document(self, row: int, path: Sequence[str] | None = None) -> dict[str, Any]:
         """A document with its whole text, what else it may be, and why it is where it is."""
