@@ -62,7 +62,7 @@ function draw() {
   if (!parts) {
     parts = { bar: h("progress", { max: "1", "aria-label": "Learning" }), stage: h("span", { role: "status" }), share: h("span", { class: "number" }) };
     parts.cancel = button("Cancel", { onclick: () => remove(`/jobs/${job.id}`).then(follow).catch((error) => emit("problem", error.message)) });
-    box.replaceChildren(h("strong", {}, "Learning"), parts.stage, parts.bar, parts.share, parts.cancel);
+    box.replaceChildren(h("strong", {}, job.kind === "learn" ? "Learning" : "Changing the tree"), parts.stage, parts.bar, parts.share, parts.cancel);
   }
   parts.bar.value = job.progress ?? 0;
   const stage = job.stage || "waiting";
@@ -71,7 +71,7 @@ function draw() {
 }
 
 function showResult(result) {
-  openDialog({ title: "What the model learned", className: "result", build: (handle) => {
+  openDialog({ title: job.kind === "learn" ? "What the model learned" : "What the new tree changed", className: "result", build: (handle) => {
     const accuracy = (result.accuracy ?? []).filter(Boolean).map(([before, after], level) => h("tr", {}, h("th", { scope: "row" }, `Level ${level + 1}`),
       h("td", { class: "number" }, percent(before, 1)), h("td", { class: "number" }, percent(after, 1)), h("td", { class: `number ${after >= before ? "up" : "down"}` }, signed(after - before))));
     const moves = (result.moves ?? []).slice(0, 200).map((one) => h("tr", {}, h("td", {}, pathParts(one.from)), h("td", {}, pathParts(one.to)), h("td", { class: "number" }, number(one.count))));

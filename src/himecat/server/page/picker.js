@@ -5,6 +5,7 @@ import { h, icon, number, pathParts, pathText, percent } from "./dom.js";
 import { state } from "./state.js";
 
 const SHOWN = 60;
+let serial = 0;
 
 // Resolves to a node, or undefined where the dialog was left. `suggestions`: [{path, confidence}] shown before anything is typed.
 export function pickNode({ title, suggestions = [], allowed = () => true, root = false, note = "" }) {
@@ -75,12 +76,13 @@ function build(handle, { suggestions, allowed, root, note }) {
 // A button that shows a node and lets another be picked: the field "where" of a form.
 export function nodeField({ label, title, node, allowed, root, onchange }) {
   let chosen = node;
-  const text = h("span", {});
+  serial += 1;
+  const text = h("span", { id: `chosen-${serial}` });
+  const name = h("span", { class: "label", id: `chosen-label-${serial}` }, label);
   const say = () => { text.textContent = chosen === undefined ? "Choose …" : chosen === 0 ? "at the top" : pathText(state.taxonomy.path(chosen)); };
   say();
-  const id = `field-${Math.random().toString(36).slice(2)}`;
   const control = h("button", {
-    type: "button", class: "choose", id,
+    type: "button", class: "choose", "aria-labelledby": `${name.id} ${text.id}`,
     onclick: async () => {
       const picked = await pickNode({ title: title ?? label, allowed, root });
       control.focus();
@@ -90,5 +92,5 @@ export function nodeField({ label, title, node, allowed, root, onchange }) {
       onchange?.(chosen);
     },
   }, text, icon("down"));
-  return { element: h("div", { class: "row" }, h("label", { for: id }, label), control), get node() { return chosen; } };
+  return { element: h("div", { class: "row" }, name, control), get node() { return chosen; } };
 }
