@@ -64,7 +64,9 @@ export function menu(anchor, label, items, at) {
     event.preventDefault();
     event.stopPropagation();
   });
-  document.body.append(element);
+  // In a landmark, but not in one that cannot be reached.
+  const top = document.querySelector("header.top");
+  (top.inert ? document.body : top).append(element);
   const box = anchor.getBoundingClientRect();
   const [x, y] = at ?? [box.left, box.bottom + 4];
   const size = element.getBoundingClientRect();

@@ -112,7 +112,10 @@ export async function load({ keep = null } = {}) {
     say();
     const at = keep === null ? -1 : first.rows.findIndex((one) => one.row === keep);
     if (total) select(at >= 0 ? at : 0);
-    else emit("select", null);
+    else {
+      element.removeAttribute("aria-activedescendant");
+      emit("select", null);
+    }
   } catch (error) {
     if (error.name !== "AbortError") fail(error);
   } finally {

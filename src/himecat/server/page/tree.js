@@ -38,7 +38,8 @@ export function createTree() {
     setActive(Number(row.dataset.index));
     emit("category-menu", { node: rows[active], anchor: tree, at: [event.clientX, event.clientY] });
   });
-  tree.addEventListener("focus", () => list.reveal(active));
+  // Not for the mouse: the row under it would run away from the click.
+  tree.addEventListener("focus", () => { if (tree.matches(":focus-visible")) list.reveal(active); });
   foot = h("div", { class: "foot" });
   const close = button("", { class: "icon narrow", "aria-label": "Hide the categories", onclick: () => emit("drawer", null) }, "close");
   $("tree-pane").append(
