@@ -22,6 +22,7 @@ COOKIE = "himecat_token"
 MOST_BYTES = 16 * 1024 * 1024
 """The longest body."""
 
+_MOST_DRAINED = 4 * MOST_BYTES
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 # A page elsewhere can send these without asking first.
@@ -130,6 +131,8 @@ class Guard:
             await send(message)
 
         if refused := self._refusal(scope, headers):
+            if refused[0] == 413:
+                await _drained(receive, _MOST_DRAINED)
             await _answer(guarded, *refused)
             return
         if self._rules.token is not None and (token := _asked_token(scope)) is not None:
@@ -149,6 +152,7 @@ class Guard:
             await self._app(scope, bounded, guarded)
         except _TooLong:
             if not answered:
+                await _drained(receive, _MOST_DRAINED - read)
                 await _answer(guarded, *self._too_long())
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
@@ -207,6 +211,15 @@ def _asked_token(scope: Scope) -> str | None:
         return None
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
     return asked[0] if asked else None
+
+
+async def _drained(receive: Receive, most: int) -> None:
+    """Read the rest of a body that is not wanted: who still sends it does not see the answer."""
+    while most > 0:
+        message = await receive()
+        most -= len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
 
 
 async def _answer(send: Send, status: int, sentence: str) -> None:
