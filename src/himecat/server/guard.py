@@ -7,6 +7,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -113,10 +114,12 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        answered = False
+        answered, read = False, 0
 
         async def guarded(message: Message) -> None:
             nonlocal answered
+            if read > self._rules.most_bytes and not answered:
+                return  # whatever the application makes of it, it has seen a part only
             if message["type"] == "http.response.start":
                 answered = True
                 own = {name.lower() for name, _ in message.get("headers", [])}
@@ -138,7 +141,6 @@ class Guard:
         if self._rules.token is not None and (token := _asked_token(scope)) is not None:
             await self._let_in(guarded, token)
             return
-        read = 0
 
         async def bounded() -> Message:
             nonlocal read
@@ -148,12 +150,12 @@ class Guard:
                 raise _TooLong
             return message
 
-        try:
+        with suppress(_TooLong):
             await self._app(scope, bounded, guarded)
-        except _TooLong:
-            if not answered:
-                await _drained(receive, _MOST_DRAINED - read)
-                await _answer(guarded, *self._too_long())
+        if read > self._rules.most_bytes and not answered:
+            await _drained(receive, _MOST_DRAINED - read)
+            read = 0
+            await _answer(guarded, *self._too_long())
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         rules = self._rules
