@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra himecat[server] is not installed")
@@ -345,3 +346,17 @@ def test_a_second_server_of_the_same_model_is_refused(place: Path, himecat: Call
         assert "is in use by another server" in ended.err  # type: ignore[attr-defined]
     finally:
         workspace.close()
+
+
+def test_the_map_has_a_point_for_every_document(client: Client) -> None:
+    info = client.get("/map/info")
+    status, _, body = client.raw("GET", "/api/v1/map")
+    count = info["documents"]
+    assert (status, len(body)) == (200, count * (8 + 2 + 1))
+    points = np.frombuffer(body, "<f4", 2 * count).reshape(-1, 2)
+    assert np.isfinite(points).all()
+    assert (np.hypot(*points.T) <= 1.01).all()
+    leaves = np.frombuffer(body, "<u2", count, 8 * count)
+    listed = client.get("/documents?limit=50")["rows"]
+    assert [info["leaves"][leaves[one["row"]]]["node"] for one in listed] == [one["node"] for one in listed]
+    assert len(info["edges"]) == len(info["nodes"]) - 1

@@ -234,7 +234,6 @@ def test_programs_get_the_columns_of_predict(client: Client) -> None:
 def test_the_api_keeps_to_its_description(folder: Path) -> None:
     schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
     from hypothesis import HealthCheck, Phase, given, settings
-
     from schemathesis.specs.openapi.checks import positive_data_acceptance
 
     from himecat.server.app import make_api

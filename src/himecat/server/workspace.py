@@ -80,8 +80,8 @@ class Workspace:
         source = KEPT_WORDS if documents is None else placing.fingerprint(_existing(documents))
         before = store.fact("source")
         if known and (documents is None or before == source):
-            if arrays := store.load_arrays(known_as):
-                return Placements(**arrays)
+            if (ready := Placements.found(store.load_arrays(known_as))) is not None:
+                return ready
             corpus = model.learned_from().corpus if before == KEPT_WORDS else None
             placed = placing.place(model, store, progress, corpus)
         elif documents is None:
