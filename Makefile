@@ -1,4 +1,5 @@
 # make demo: install the core (no PyTorch) and run the main job on the sample corpus.
+# make page: the review page on the sample corpus.
 # make test: install everything and check it.   make accuracy: measure against the peers on real corpora.
 # make attack: bad input, interruption, damaged models and bombs, for MINUTES (60).
 PYTHON ?= python3
@@ -8,10 +9,15 @@ SEED ?= 0
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint types unit docs notebook workflow accuracy attack clean
+.PHONY: demo page test test-all lint types unit docs notebook workflow accuracy attack clean
 
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
+
+# Ctrl-C ends it; answers stay in demo/.
+page: $(VENV)/.server
+	test -d demo/model || $(BIN)/himecat demo -q -o demo
+	$(BIN)/himecat serve demo/model --documents demo/letters.csv
 
 test: lint types unit
 
@@ -55,6 +61,10 @@ attack: $(VENV)/.dev
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.server: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[server]"
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.core

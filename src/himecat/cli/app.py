@@ -15,6 +15,7 @@ from himecat.cli.correct import correct, review
 from himecat.cli.evaluate import evaluate
 from himecat.cli.examine import check, demo, explain, synthesize
 from himecat.cli.learn import fit
+from himecat.cli.map import map_
 from himecat.cli.options import OUTPUT
 from himecat.cli.place import predict
 from himecat.cli.places import check_places
@@ -124,7 +125,7 @@ def _program(
 
 # In the order in which a person needs them.
 for command in (
-    *(demo, check, fit, predict, review, correct, serve, tree, explain, synthesize),
+    *(demo, check, fit, predict, review, correct, serve, tree, map_, explain, synthesize),
     *(evaluate, score, compare, ablate, sweep),
 ):
-    app.command(cls=_Command)(command)
+    app.command(command.__name__.rstrip("_"), cls=_Command)(command)

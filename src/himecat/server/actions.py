@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from himecat.server.store import Store
 
-ACCEPT, MOVE, NONE, SKIP, UNDO, IMPORT = "accept", "move", "none", "skip", "undo", "import"
+ACCEPT, NONE, SKIP, UNDO, IMPORT = "accept", "none", "skip", "undo", "import"
 
 
 class Said(NamedTuple):

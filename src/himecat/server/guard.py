@@ -7,6 +7,7 @@ import ipaddress
 import json
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -22,6 +23,7 @@ COOKIE = "himecat_token"
 MOST_BYTES = 16 * 1024 * 1024
 """The longest body."""
 
+_MOST_DRAINED = 4 * MOST_BYTES
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 # A page elsewhere can send these without asking first.
@@ -112,10 +114,12 @@ class Guard:
                 await self._app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        answered = False
+        answered, read = False, 0
 
         async def guarded(message: Message) -> None:
             nonlocal answered
+            if read > self._rules.most_bytes and not answered:
+                return  # whatever the application makes of it, it has seen a part only
             if message["type"] == "http.response.start":
                 answered = True
                 own = {name.lower() for name, _ in message.get("headers", [])}
@@ -130,12 +134,13 @@ class Guard:
             await send(message)
 
         if refused := self._refusal(scope, headers):
+            if refused[0] == 413:
+                await _drained(receive, _MOST_DRAINED)
             await _answer(guarded, *refused)
             return
         if self._rules.token is not None and (token := _asked_token(scope)) is not None:
             await self._let_in(guarded, token)
             return
-        read = 0
 
         async def bounded() -> Message:
             nonlocal read
@@ -145,11 +150,12 @@ class Guard:
                 raise _TooLong
             return message
 
-        try:
+        with suppress(_TooLong):
             await self._app(scope, bounded, guarded)
-        except _TooLong:
-            if not answered:
-                await _answer(guarded, *self._too_long())
+        if read > self._rules.most_bytes and not answered:
+            await _drained(receive, _MOST_DRAINED - read)
+            read = 0
+            await _answer(guarded, *self._too_long())
 
     def _refusal(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         rules = self._rules
@@ -207,6 +213,15 @@ def _asked_token(scope: Scope) -> str | None:
         return None
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token")
     return asked[0] if asked else None
+
+
+async def _drained(receive: Receive, most: int) -> None:
+    """Read the rest of a body that is not wanted: who still sends it does not see the answer."""
+    while most > 0:
+        message = await receive()
+        most -= len(message.get("body", b""))
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return
 
 
 async def _answer(send: Send, status: int, sentence: str) -> None:

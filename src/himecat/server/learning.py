@@ -236,10 +236,8 @@ def go_back(workspace: Workspace) -> None:
 def _reopen(workspace: Workspace, found: str) -> None:
     model = HiMeCat.load(workspace.folder)
     model.set_params(threads=workspace.threads, skip_bad=workspace.skip_bad)
-    arrays = workspace.store.load_arrays(found)
-    if arrays:
-        placed = Placements(**arrays)
-    else:
+    placed = Placements.found(workspace.store.load_arrays(found))
+    if placed is None:
         path, before = str(workspace.store.path), [workspace.view.digest]
         placed = place_with(model, path, found, before, workspace.threads, silent())
     version, tree = workspace.view.version + 1, workspace.tree_version

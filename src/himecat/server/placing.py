@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
@@ -23,6 +23,8 @@ from himecat.input.problems import Problems
 from himecat.input.several import parted, resolved
 from himecat.runtime.progress import Progress
 from himecat.server.store import Store, StoredDocument
+from himecat.teaching.map import arrange
+from himecat.views.map2d import main_directions
 
 N_BEST = 6
 """Of each document so many leaves are kept: the one it is placed at, and five others."""
@@ -52,6 +54,8 @@ class Placements:
         The node of the label that a document had before anybody answered.
     useful : array of int
         Rows in the order in which their labels would teach most; labelled documents stand at the end.
+    points, places : arrays of shape (documents, 2) and (nodes, 2)
+        The map: where documents and categories lie.
     """
 
     nodes: npt.NDArray[np.int32]
@@ -61,9 +65,16 @@ class Placements:
     none: npt.NDArray[np.float32]
     labels: npt.NDArray[np.int32]
     useful: npt.NDArray[np.int32]
+    points: npt.NDArray[np.float32]
+    places: npt.NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    @classmethod
+    def found(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Placements | None:
+        """Placements that were kept; None where some of them are missing."""
+        return cls(**arrays) if {one.name for one in fields(cls)} == set(arrays) else None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """All arrays by name."""
@@ -192,6 +203,8 @@ class _Work:
         self._model, self._store = model, store
         self._parts: dict[str, list[npt.NDArray[Any]]] = {}
         self._directions: list[npt.NDArray[np.float16]] = []
+        self._sketches: list[npt.NDArray[np.float32]] = []
+        self._axes: npt.NDArray[np.float32] | None = None
 
     def add(self, corpus: Corpus, placed: Any, kept: npt.NDArray[np.bool_]) -> None:
         assert placed.best is not None
@@ -208,7 +221,11 @@ class _Work:
         }
         for name, array in parts.items():
             self._parts.setdefault(name, []).append(array)
-        self._directions.append(self._model.classifier_.directions(corpus)[kept].astype(np.float16))
+        directions = self._model.classifier_.directions(corpus)
+        if self._axes is None:
+            self._axes = main_directions(directions)
+        self._sketches.append((directions @ self._axes)[kept])
+        self._directions.append(directions[kept].astype(np.float16))
 
     def finish(self) -> Placements:
         model = self._model
@@ -234,7 +251,13 @@ class _Work:
                 seed=int(model.random_state),
             )
             useful = np.concatenate([first, labelled]).astype(np.int32)
-        return Placements(**found, labels=labels, useful=useful)
+        points, places = np.zeros((0, 2), np.float32), np.zeros((len(model.taxonomy_), 2), np.float32)
+        if len(labels):
+            sketches = np.concatenate(self._sketches)
+            best = found["best"].astype(np.int64)
+            drawn = arrange(model.taxonomy_, model.space_.labels, best, found["best_confidence"], sketches)
+            points, places = drawn.points.astype(np.float32), drawn.places
+        return Placements(**found, labels=labels, useful=useful, points=points, places=places)
 
     def _labels(self, count: int) -> npt.NDArray[np.int32]:
         """The labels that documents bring along, else those that the model was fitted with."""

@@ -57,7 +57,7 @@ def _expected(server: Context, given: s.NewAction) -> dict[str, int | None]:
     return found
 
 
-@router.post("/actions/accept-category", response_model=s.Accepted, responses=responses(503))
+@router.post("/actions/accept-category", response_model=s.Accepted, responses=responses(404, 409, 503))
 def accept_category(server: Server, given: s.AcceptCategory) -> Any:
     """Accept all documents of a category that the model is sure of; with `preview`, only say which."""
     workspace = server.workspace
@@ -126,7 +126,7 @@ def export(server: Server, format: Format = "jsonl", what: Literal["answers", "a
 @router.post(
     "/import",
     response_model=s.Imported,
-    responses=responses(503),
+    responses=responses(409, 429, 503),
     openapi_extra={
         "requestBody": {
             "required": True,

@@ -28,7 +28,7 @@ def tree(server: Server) -> Any:
     return summary.tree_of(server.workspace)
 
 
-@router.get("/documents", response_model=s.Documents)
+@router.get("/documents", response_model=s.Documents, responses=responses(404))
 def documents(
     server: Server,
     node: Annotated[int | None, Query(ge=0, lt=2**31, description="At or below this category.")] = None,

@@ -45,7 +45,7 @@ def _predicted(server: Context, given: s.NewDocuments) -> dict[str, Any]:
     return {"model_version": view.version, "predictions": found}
 
 
-@router.post("/explain", response_model=s.Explained, responses=responses(429, 503))
+@router.post("/explain", response_model=s.Explained, responses=responses(404, 429, 503))
 async def explain(server: Server, given: s.ToExplain) -> Any:
     """Where a document is placed, and what in it speaks for that, or for another category."""
     return await server.in_time(lambda: _explained(server, given))

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Depends
+from fastapi.responses import Response
 
 from himecat.server import learning
 from himecat.server import schemas as s
@@ -44,6 +45,45 @@ def changed(server: Context, changes: list[dict[str, Any]], preview: bool) -> di
         else:
             found["job"] = queued(server, "tree", learning.change_tree, (changes, documents))
     return {**found, "tree_version": workspace.tree_version}
+
+
+@router.get("/map/info", response_model=s.MapInfo)
+def map_info(server: Server) -> Any:
+    """Where categories lie on the map, and the edges of the tree between them."""
+    view = server.workspace.view
+    tree, places = view.tree, np.round(view.placed.places.astype(np.float64), 5).tolist()
+    nodes = [{"node": node, "x": x, "y": y} for node, (x, y) in enumerate(places)]
+    return {
+        "documents": len(view.placed),
+        "model_version": view.version,
+        "tree_version": server.workspace.tree_version,
+        "nodes": nodes,
+        "leaves": [nodes[leaf] for leaf in tree.leaves],
+        "edges": [[places[tree.parents[node]], places[node]] for node in range(1, len(tree))],
+    }
+
+
+@router.get(
+    "/map",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {}}}, **responses()},
+)
+def map_points(server: Server) -> Response:
+    """The documents on the map, little-endian: x and y of each as float32, the leaves as uint16, confidence as uint8.
+
+    A leaf is its position in the `leaves` of `/map/info`; 255 is certain.
+    """
+    view = server.workspace.view
+    leaf = np.maximum(view.tree.leaf_position[view.placed.best[:, 0]], 0)
+    sure = np.round(np.clip(view.confidence, 0, 1) * 255)
+    body = b"".join(
+        (
+            view.placed.points.astype("<f4").tobytes(),
+            np.minimum(leaf, 65_535).astype("<u2").tobytes(),
+            sure.astype("u1").tobytes(),
+        )
+    )
+    return Response(body, media_type="application/octet-stream")
 
 
 def _examples(server: Context, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:

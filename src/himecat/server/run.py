@@ -42,7 +42,8 @@ def check_address(host: str, token: str | None) -> None:
 def listening(host: str, port: int) -> socket.socket:
     """A socket on which clients may wait already."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sends small answers at once.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

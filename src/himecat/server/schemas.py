@@ -327,6 +327,25 @@ class TreeChanged(BaseModel):
     tree_version: int
 
 
+class MapNode(BaseModel):
+    """Where a category lies on the map."""
+
+    node: int
+    x: float
+    y: float
+
+
+class MapInfo(BaseModel):
+    """The categories of the map; each edge is two points, that of the parent and that of the child."""
+
+    documents: int
+    model_version: int
+    tree_version: int
+    nodes: list[MapNode]
+    leaves: list[MapNode]
+    edges: list[list[list[float]]]
+
+
 class Back(BaseModel):
     """The model in use now."""
 

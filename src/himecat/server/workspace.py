@@ -24,10 +24,6 @@ from himecat.server.view import View
 
 IntArray = npt.NDArray[np.int64]
 
-SORTS = ("order", "useful", "unsure", "disputed", "suspect", "none")
-"""The orders in which documents can be listed."""
-
-STATES = ("all", "open", "done")
 EXCERPT = 300
 """Characters of a text that a list shows."""
 
@@ -84,8 +80,8 @@ class Workspace:
         source = KEPT_WORDS if documents is None else placing.fingerprint(_existing(documents))
         before = store.fact("source")
         if known and (documents is None or before == source):
-            if arrays := store.load_arrays(known_as):
-                return Placements(**arrays)
+            if (ready := Placements.found(store.load_arrays(known_as))) is not None:
+                return ready
             corpus = model.learned_from().corpus if before == KEPT_WORDS else None
             placed = placing.place(model, store, progress, corpus)
         elif documents is None:
@@ -155,7 +151,7 @@ class Workspace:
         """The node of a path, or the sentence that there is none."""
         node = self.node(path)
         if not node:
-            raise DataError(f"There is no category {'/'.join(path)!r}.")
+            raise LookupError(f"There is no category {'/'.join(path)!r}.")
         return node
 
     @property
@@ -204,7 +200,7 @@ class Workspace:
     def _under(self, node: int) -> npt.NDArray[np.bool_]:
         tree = self.view.tree
         if not 0 <= node < len(tree):
-            raise DataError(f"There is no category {node}.")
+            raise LookupError(f"There is no category {node}.")
         if node == ROOT:
             return np.ones(len(self.effective), dtype=bool)
         below = np.zeros(len(tree) + 1, dtype=bool)

@@ -140,6 +140,18 @@ class Corrector(Predictor):
         """
         return self._kept()
 
+    def kept_documents(self) -> Corpus:
+        """The documents that the model was fitted on, in the ids of its vocabularies.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(["red fox", "old car"], ["animals", "things"])
+        >>> model.kept_documents().ids
+        ['0', '1']
+        """
+        return self._kept().corpus
+
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
         found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
