@@ -24,7 +24,7 @@ export function createDocument() {
     if (rows.includes(shown.row)) reload();
   });
   on("conflict", () => { if (shown) draw(); });
-  on("model", () => {
+  on("new-model", () => {
     known.clear();
     if (shown) reload();
   });
@@ -112,6 +112,7 @@ export const clearConflict = (row) => conflicts.delete(row);
 
 function draw(anew = true) {
   const one = shown;
+  pane.dataset.row = one.row;
   const top = anew ? 0 : pane.querySelector(".scroll")?.scrollTop ?? 0;
   const hadFocus = pane.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
   const scroll = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "The document" },

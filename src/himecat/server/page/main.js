@@ -33,6 +33,7 @@ async function readAgain() {
   await Promise.all([readModel(), readTree()]);
   // Nodes may have other numbers in the new tree.
   state.filters = { ...state.filters, node: state.taxonomy.find(path) ?? 0 };
+  emit("new-model");
   await load({ keep: state.row });
 }
 

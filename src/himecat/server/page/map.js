@@ -14,7 +14,7 @@ let info;
 let places = new Float32Array();
 let leaves = new Uint16Array();
 let sure = new Uint8Array();
-let tops = [];
+let named = [];
 const view = { x: 0, y: 0, scale: 1 };
 let home = { ...view };
 let colouring = "category";
@@ -51,10 +51,8 @@ export async function create() {
   on("filters", colour);
   on("chosen", colour);
   on("select", later);
-  on("model", () => read().catch((error) => emit("problem", error.message)));
+  on("new-model", () => read().catch((error) => emit("problem", error.message)));
   on("view", () => { if (state.view === "map") later(); });
-  // What tests and the curious may ask.
-  stage.dataset.points = String(places.length / 2);
 }
 
 async function read() {
@@ -64,12 +62,14 @@ async function read() {
   places = new Float32Array(bytes.slice(0, 8 * count));
   leaves = new Uint16Array(bytes.slice(8 * count, 10 * count));
   sure = new Uint8Array(bytes.slice(10 * count, 11 * count));
-  tops = info.leaves.map((leaf) => state.taxonomy.topOf(leaf.node));
+  const known = info.nodes.filter((one) => one.node !== 0 && state.taxonomy.has(one.node)).map((one) => ({ ...one, ...state.taxonomy.get(one.node) }));
+  named = known.sort((a, b) => a.depth - b.depth || b.count - a.count);
   cloud.setPlaces(places);
   cloud.setLines(new Float32Array(info.edges.flat(2)));
   $("map-count").textContent = plural(count, "document");
   bounds();
   colour();
+  stage.dataset.points = String(count);
 }
 
 function bounds() {
@@ -184,6 +184,7 @@ const size = () => Math.max(2.5, Math.min(9, (places.length > 100000 ? 2.5 : 5) 
 
 function draw() {
   const dark = isDark();
+  stage.dataset.view = [view.x, view.y, view.scale].join(" ");
   cloud.draw(view, size(), edges ? (dark ? [0.75, 0.82, 0.81, 0.22] : [0.2, 0.3, 0.3, 0.2]) : null);
   const ratio = Math.min(2, devicePixelRatio || 1);
   const [width, height] = [stage.clientWidth, stage.clientHeight];
@@ -217,27 +218,14 @@ function draw() {
   }
 }
 
-// Names of categories at the middle of their leaves, the larger first, as long as they don't touch.
+// Names of categories, the higher and larger first, as long as they don't touch.
 function names(ink, dark, width, height) {
-  const { taxonomy } = state;
-  const middles = new Map();
-  for (const leaf of info.leaves) {
-    const weight = (taxonomy.get(leaf.node)?.count ?? 0) + 1;
-    for (const node of [leaf.node, ...taxonomy.ancestors(leaf.node)]) {
-      if (node === 0) continue;
-      const sum = middles.get(node) ?? [0, 0, 0];
-      middles.set(node, [sum[0] + leaf.x * weight, sum[1] + leaf.y * weight, sum[2] + weight]);
-    }
-  }
-  const order = [...middles.keys()].sort((a, b) => taxonomy.get(a).depth - taxonomy.get(b).depth || taxonomy.get(b).count - taxonomy.get(a).count);
   const taken = [];
   ink.textAlign = "center";
   ink.textBaseline = "middle";
   ink.lineJoin = "round";
-  for (const node of order) {
-    const one = taxonomy.get(node);
-    const sum = middles.get(node);
-    const [x, y] = toScreen(sum[0] / sum[2], sum[1] / sum[2]);
+  for (const one of named) {
+    const [x, y] = toScreen(one.x, one.y);
     if (x < 0 || y < 0 || x > width || y > height) continue;
     ink.font = one.depth === 1 ? "600 13px system-ui, sans-serif" : "12px system-ui, sans-serif";
     const half = ink.measureText(one.name).width / 2 + 4;

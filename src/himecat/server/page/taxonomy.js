@@ -47,11 +47,6 @@ export class Taxonomy {
     return found;
   }
 
-  topOf(node) {
-    const above = this.ancestors(node);
-    return above.length > 1 ? above[above.length - 2] : node;
-  }
-
   // Nodes whose path holds every word that was typed; those whose own name begins with the last of them come first.
   search(text, { leavesFirst = false } = {}) {
     const words = text.toLowerCase().split(/[\s›/>]+/).filter(Boolean);

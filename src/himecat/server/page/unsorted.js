@@ -15,7 +15,7 @@ export async function create() {
     h("p", { class: "soft intro" }, "Documents that fit nowhere, in groups. Accept one and it becomes a category, with these documents as its examples."),
     box,
   );
-  on("model", () => { if (state.view === "unsorted") read(); });
+  on("new-model", () => { if (state.view === "unsorted") read(); });
   on("view", () => { if (state.view === "unsorted") read(); });
   await read();
 }
