@@ -36,7 +36,15 @@ class Served:
         self.url = ""
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "himecat", "serve", str(self.model), "--documents", str(self.documents)]
+        command = [
+            sys.executable,
+            "-m",
+            "himecat",
+            "serve",
+            str(self.model),
+            "--documents",
+            str(self.documents),
+        ]
         self.process = subprocess.Popen(
             [*command, "--port", "0", "--no-browser", "--threads", "1"],
             stdout=subprocess.PIPE,
@@ -80,7 +88,9 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     subprocess.run(command, check=True, capture_output=True, timeout=SECONDS, env=environment)
     with (folder / "documents.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"id": "hostile", "text": HOSTILE, "senders": ["<b>Mallory</b>"], "tags": []}) + "\n")
+        file.write(
+            json.dumps({"id": "hostile", "text": HOSTILE, "senders": ["<b>Mallory</b>"], "tags": []}) + "\n"
+        )
     return folder
 
 
@@ -115,7 +125,9 @@ def open_page(chromium: Any, served: Served) -> Iterator[Open]:
     """Open the page as another person would: with storage of its own. Errors of its scripts fail the test."""
     contexts, problems = [], list[str]()
 
-    def opened(address: str = "", *, width: int = 1280, height: int = 800, scheme: str = "light", expect: str = "") -> Any:
+    def opened(
+        address: str = "", *, width: int = 1280, height: int = 800, scheme: str = "light", expect: str = ""
+    ) -> Any:
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )

@@ -31,8 +31,17 @@ def answer_of(page: Any, name: str) -> Any:
 
 
 def test_accept_move_none_skip_and_undo_by_keys(page: Any) -> None:
-    names, rows = [], {one["id"]: one for one in api(page, "/documents?state=open&sort=useful&limit=10")["rows"]}
-    for key, text in (("a", "Accepted"), ("2", "Moved"), ("n", "none of these"), ("s", "Skipped"), ("Enter", "Accepted")):
+    names, rows = (
+        [],
+        {one["id"]: one for one in api(page, "/documents?state=open&sort=useful&limit=10")["rows"]},
+    )
+    for key, text in (
+        ("a", "Accepted"),
+        ("2", "Moved"),
+        ("n", "none of these"),
+        ("s", "Skipped"),
+        ("Enter", "Accepted"),
+    ):
         names.append(shown(page))
         if key == "Enter":
             page.locator("#list").focus()
@@ -103,7 +112,9 @@ def test_several_documents_get_one_answer(page: Any) -> None:
     page.keyboard.press("Enter")
     said(page, "Moved 3 documents to leisure › pool")
     expect(bar).to_be_hidden()
-    assert [one["answer"]["path"] for one in api(page, "/documents?state=done")["rows"]] == [["leisure", "pool"]] * 3
+    assert [one["answer"]["path"] for one in api(page, "/documents?state=done")["rows"]] == [
+        ["leisure", "pool"]
+    ] * 3
     page.keyboard.press("u")
     said(page, "3 documents as before")
 

@@ -86,9 +86,15 @@ def test_a_category_is_renamed_after_it_is_said_what_happens(page: Any) -> None:
 
 @pytest.mark.parametrize(
     ("category", "item", "pick", "words"),
-    [("lighting", "Move", "waste", "moved"), ("lighting", "Merge", "fly-tipping", "fly-tipping"), ("lighting", "Delete", "", "deleted")],
+    [
+        ("lighting", "Move", "waste", "moved"),
+        ("lighting", "Merge", "fly-tipping", "fly-tipping"),
+        ("lighting", "Delete", "", "deleted"),
+    ],
 )
-def test_what_moving_merging_and_deleting_do_is_said(page: Any, category: str, item: str, pick: str, words: str) -> None:
+def test_what_moving_merging_and_deleting_do_is_said(
+    page: Any, category: str, item: str, pick: str, words: str
+) -> None:
     dialog = edit(page, category, item)
     if pick:
         dialog.get_by_role("button", name="Choose").click()
@@ -110,5 +116,7 @@ def test_a_category_is_split_by_words_of_its_documents(page: Any) -> None:
     expect(dialog.locator(".found").first).to_contain_text("example")
     expect(dialog.locator(".said")).to_contain_text("mattresses")
     dialog.get_by_role("button", name="Split").click()
-    page.get_by_role("dialog", name="What the new tree changed").get_by_role("button", name="Keep").click(timeout=60_000)
+    page.get_by_role("dialog", name="What the new tree changed").get_by_role("button", name="Keep").click(
+        timeout=60_000
+    )
     assert {"mattresses", "rubble"} <= set(names(page))

@@ -14,7 +14,9 @@ import pytest
 from page.conftest import ROOT, Open, shown
 from playwright.sync_api import expect
 
-axe_playwright = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
+axe_playwright = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="axe-core is not installed"
+)
 SHOTS = ("documents", "dark", "map", "unsorted", "move", "narrow", "narrow-document")
 
 
@@ -166,7 +168,9 @@ def test_nothing_is_wider_than_a_narrow_window(open_page: Open, view: str) -> No
         VIEWS[view](page)
     assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)") == 390
     wide = "(all) => all.filter((one) => one.getBoundingClientRect().right > 391 && getComputedStyle(one).visibility == 'visible' && one.offsetWidth).map((one) => one.outerHTML.slice(0, 80))"
-    assert page.locator("header.top *, #middle > section:not([hidden]) > *, dialog *").evaluate_all(wide) == []
+    assert (
+        page.locator("header.top *, #middle > section:not([hidden]) > *, dialog *").evaluate_all(wide) == []
+    )
     is_accessible(page)
 
 

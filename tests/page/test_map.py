@@ -53,7 +53,9 @@ def test_documents_are_painted_and_coloured_by_category_or_confidence(page: Any)
     page.locator(".legend button", has_text="waste").click()
     expect(page.locator(".legend button")).to_have_count(3)
     expect(page.locator("[role=treeitem]", has_text="waste").first).to_have_attribute("aria-selected", "true")
-    page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    page.wait_for_function(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+    )
     assert painted(page) < before
 
 
@@ -74,9 +76,14 @@ def test_wheel_drag_and_keys_zoom_and_pan(page: Any) -> None:
     page.locator("#map-canvas").focus()
     before = view(page)
     page.keyboard.press("ArrowRight")
-    page.wait_for_function("(x) => Number(document.querySelector('.stage').dataset.view.split(' ')[0]) > x", arg=before[0])
-    page.get_by_role("button", name="Show all").click()
-    page.wait_for_function("(s) => Math.abs(Number(document.querySelector('.stage').dataset.view.split(' ')[2]) - s) < s / 100", arg=start[2])
+    page.wait_for_function(
+        "(x) => Number(document.querySelector('.stage').dataset.view.split(' ')[0]) > x", arg=before[0]
+    )
+    page.get_by_role("button", name="Fit").click()
+    page.wait_for_function(
+        "(s) => Math.abs(Number(document.querySelector('.stage').dataset.view.split(' ')[2]) - s) < s / 100",
+        arg=start[2],
+    )
 
 
 def test_a_lasso_selects_documents_for_one_answer(page: Any) -> None:

@@ -63,7 +63,9 @@ def test_only_rows_in_sight_exist_and_the_last_is_reached(page: Any) -> None:
 
 def test_sorts_search_and_states_ask_the_server(page: Any) -> None:
     page.select_option("#sort", "unsure")
-    expect(page.locator("#list .document.active .id")).to_have_text(api(page, "/documents?sort=unsure&limit=1")["rows"][0]["id"])
+    expect(page.locator("#list .document.active .id")).to_have_text(
+        api(page, "/documents?sort=unsure&limit=1")["rows"][0]["id"]
+    )
     page.keyboard.press("/")
     page.keyboard.type("lorry")
     found = api(page, "/documents?query=lorry&limit=0")["total"]
@@ -114,7 +116,10 @@ def test_the_text_of_a_document_never_runs(open_page: Open) -> None:
     assert page.locator("#document-pane img, #list img, #list b:has-text('Mallory')").count() == 0
     assert page.title() != "run"
     # Marks are in the right place behind a character of two units.
-    assert all(one.lower() in page.locator(".words .word").all_text_contents() for one in text.locator("mark").all_text_contents())
+    assert all(
+        one.lower() in page.locator(".words .word").all_text_contents()
+        for one in text.locator("mark").all_text_contents()
+    )
 
 
 def test_keys_are_listed_and_can_be_switched_off(page: Any) -> None:

@@ -35,7 +35,7 @@ export async function create() {
   const lasso = h("button", { type: "button", "aria-pressed": "false", id: "lasso", onclick: () => setLasso(!lassoing) }, icon("lasso"), "Lasso");
   const lines = h("button", { type: "button", "aria-pressed": "true", onclick: () => { edges = !edges; lines.setAttribute("aria-pressed", String(edges)); later(); } }, "Tree");
   const count = h("span", { class: "soft", id: "map-count" });
-  $("map").append(h("div", { class: "map-tools" }, h("h2", {}, "Map"), count, h("span", { class: "grow" }), h("label", { for: "colour-by" }, "Colour by"), by, lines, lasso, button("Show all", { onclick: showAll })), stage);
+  $("map").append(h("div", { class: "map-tools" }, h("h2", { class: "unseen" }, "Map"), count, h("span", { class: "grow" }), h("label", { for: "colour-by" }, "Colour by"), by, lines, lasso, button("Fit", { onclick: showAll })), stage);
   try {
     cloud = new PointCloud(canvas);
     cloud.onrestored = later;

@@ -31,7 +31,7 @@ function compile(gl, vertex, fragment) {
 
 export class PointCloud {
   constructor(canvas) {
-    const gl = canvas.getContext("webgl", { alpha: true, antialias: true, premultipliedAlpha: true, preserveDrawingBuffer: true });
+    const gl = canvas.getContext("webgl", { alpha: true, antialias: false, premultipliedAlpha: true, preserveDrawingBuffer: true });
     if (!gl) throw new Error("This browser has no WebGL, by which the map is drawn. The list has the same documents.");
     this.canvas = canvas;
     this.gl = gl;
