@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page.conftest import Open, Served, api, said, shown
-from playwright.sync_api import expect
+
+from page.browser import Open, Served, api, expect, said, shown
 
 
 @pytest.fixture

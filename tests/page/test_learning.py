@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from page.conftest import Open, api, said, shown
-from playwright.sync_api import expect
+
+from page.browser import Open, api, expect, said, shown
+
+OWN_SERVER = True
 
 
 @pytest.fixture
-def page(open_page: Open) -> Iterator[Any]:
+def page(open_page: Open) -> Any:
     """A page that may be told that something cannot be done."""
     return open_page(expect="409|422|400")
 
@@ -33,29 +34,30 @@ def names(page: Any) -> list[str]:
 
 
 def test_the_model_learns_says_what_moved_and_goes_back(page: Any) -> None:
-    page.get_by_role("button", name="Learn").click()
-    expect(page.locator("#status.failed")).to_contain_text("no answer")
+    before = api(page, "/model")
     for key in ("1", "1", "2", "a", "a"):
-        before = shown(page)
+        name = shown(page)
         page.keyboard.press(key)
-        expect(page.locator("#document-pane h2.id")).not_to_have_attribute("title", before)
+        expect(page.locator("#document-pane h2.id")).not_to_have_attribute("title", name)
     page.get_by_role("button", name="Learn").click()
     expect(page.get_by_role("region", name="Learning")).to_be_visible()
     expect(page.get_by_role("progressbar", name="Learning")).to_be_visible()
     dialog = page.get_by_role("dialog", name="What the model learned")
     expect(dialog).to_be_visible(timeout=60_000)
-    (job,) = api(page, "/jobs")
-    expect(dialog.locator(".lead")).to_contain_text(str(job["result"]["moved"]))
-    expect(dialog.locator("table").first.locator("tbody tr")).to_have_count(len(job["result"]["accuracy"]))
-    assert dialog.locator("table").last.locator("tbody tr").count() == min(200, len(job["result"]["moves"]))
-    assert api(page, "/model")["model_version"] == 2
+    result = api(page, "/jobs")[0]["result"]
+    expect(dialog.locator(".lead")).to_contain_text(str(result["moved"]))
+    expect(dialog.locator("table").first.locator("tbody tr")).to_have_count(len(result["accuracy"]))
+    assert dialog.locator("table").last.locator("tbody tr").count() == min(200, len(result["moves"]))
+    assert api(page, "/model")["model_version"] == before["model_version"] + 1
     dialog.get_by_role("button", name="Go back").click()
     said(page, "The model before is back")
     # The answers are still there.
-    assert api(page, "/documents?state=done&limit=0")["total"] == 5
+    assert api(page, "/model")["answered"] == before["answered"] + 5
 
 
 def test_learning_is_cancelled(page: Any) -> None:
+    page.keyboard.press("a")
+    said(page, "Accepted")
     version = api(page, "/model")["model_version"]
     page.keyboard.press("l")
     page.get_by_role("region", name="Learning").get_by_role("button", name="Cancel").click()
@@ -63,6 +65,16 @@ def test_learning_is_cancelled(page: Any) -> None:
     expect(page.get_by_role("button", name="Learn")).to_be_enabled()
     assert api(page, "/jobs")[0]["state"] == "cancelled"
     assert api(page, "/model")["model_version"] == version
+
+
+def test_what_cannot_be_done_is_said(open_page: Open) -> None:
+    page = open_page(expect="409")
+    page.route(
+        "**/api/v1/jobs",
+        lambda route: route.fulfill(status=409, json={"error": "There is no answer to learn from yet."}),
+    )
+    page.keyboard.press("l")
+    expect(page.locator("#status.failed")).to_contain_text("no answer to learn from")
 
 
 def test_a_category_is_renamed_after_it_is_said_what_happens(page: Any) -> None:

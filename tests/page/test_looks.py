@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page.conftest import ROOT, Open, shown
-from playwright.sync_api import expect
+
+from page.browser import ROOT, Open, expect, shown
 
 axe_playwright = pytest.importorskip(
     "axe_playwright_python.sync_playwright", reason="axe-core is not installed"
@@ -167,7 +167,8 @@ def test_nothing_is_wider_than_a_narrow_window(open_page: Open, view: str) -> No
     else:
         VIEWS[view](page)
     assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)") == 390
-    wide = "(all) => all.filter((one) => one.getBoundingClientRect().right > 391 && getComputedStyle(one).visibility == 'visible' && one.offsetWidth).map((one) => one.outerHTML.slice(0, 80))"
+    wide = """(all) => all.filter((one) => one.offsetWidth && one.getBoundingClientRect().right > 391
+      && getComputedStyle(one).visibility == "visible").map((one) => one.outerHTML.slice(0, 80))"""
     assert (
         page.locator("header.top *, #middle > section:not([hidden]) > *, dialog *").evaluate_all(wide) == []
     )

@@ -6,8 +6,8 @@ import struct
 from typing import Any
 
 import pytest
-from page.conftest import Open, api, said, shown
-from playwright.sync_api import expect
+
+from page.browser import Open, api, expect, said, shown
 
 
 @pytest.fixture

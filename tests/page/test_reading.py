@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from page.conftest import Open, api, shown
-from playwright.sync_api import expect
+from page.browser import Open, api, expect, shown
 
 
 def active_row(page: Any) -> Any:
