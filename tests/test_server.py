@@ -360,3 +360,14 @@ def test_the_map_has_a_point_for_every_document(client: Client) -> None:
     listed = client.get("/documents?limit=50")["rows"]
     assert [info["leaves"][leaves[one["row"]]]["node"] for one in listed] == [one["node"] for one in listed]
     assert len(info["edges"]) == len(info["nodes"]) - 1
+
+
+def test_the_true_labels_of_a_dataset_folder_are_not_shown_as_known(tmp_path: Path) -> None:
+    from himecat.sample import write_sample
+
+    folder = write_sample(tmp_path / "sample", 250, per_leaf=3)
+    HiMeCat(threads=1).fit(folder).save(tmp_path / "model")
+    workspace = Workspace(tmp_path / "model", folder, threads=1)
+    labelled = int((workspace.view.placed.labels >= 0).sum())
+    workspace.close()
+    assert labelled == len(HiMeCat.load(tmp_path / "model").learned_from().supervision) < 100

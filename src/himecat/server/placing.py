@@ -18,6 +18,7 @@ from himecat.classifier.asking import choose
 from himecat.errors import UsageError
 from himecat.estimator import HiMeCat
 from himecat.input.corpus import Corpus, Supervision
+from himecat.input.dataset import DRAW_FILE
 from himecat.input.documents import Document
 from himecat.input.problems import Problems
 from himecat.input.several import parted, resolved
@@ -122,6 +123,10 @@ def read_and_place(model: HiMeCat, documents: Any, store: Store, progress: Progr
     text = model.fields().text
     seen = _Seen(text if len(text) > 1 else ("title",))
     problems, work = Problems(), _Work(model, store)
+    # The labels in a dataset folder are the truth to score by: only those of the draw are known.
+    is_dataset = isinstance(documents, str | os.PathLike) and os.path.exists(
+        os.path.join(documents, DRAW_FILE)
+    )
 
     def rows() -> Iterator[StoredDocument]:
         count = 0
@@ -134,9 +139,8 @@ def read_and_place(model: HiMeCat, documents: Any, store: Store, progress: Progr
                 work.add(corpus, placed, kept)
                 for one, usable in zip(found, kept.tolist(), strict=True):
                     if usable:
-                        yield StoredDocument(
-                            count, one.id, _title(one, text), one.text, one.metadata, one.labels
-                        )
+                        label = None if is_dataset else one.labels
+                        yield StoredDocument(count, one.id, _title(one, text), one.text, one.metadata, label)
                         count += 1
                 stage.advance(len(origins))
         if not model.skip_bad or problems.has_fatal:

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import webbrowser
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
@@ -96,7 +97,8 @@ def serve_forever(
             progress.say(
                 f"The page is at {address} (Ctrl-C ends the server); answers are in {workspace.store.path}."
             )
-            if browser:
+            threading.Thread(target=_warm, args=(workspace,), daemon=True).start()
+            if browser and host not in ("0.0.0.0", "::"):
                 opened = f"{address}?token={token}" if token else address
                 threading.Thread(target=_open_browser, args=(opened,), daemon=True).start()
             try:
@@ -105,6 +107,14 @@ def serve_forever(
                 progress.say("The server was ended; every answer is kept.")
         finally:
             workspace.close()
+
+
+def _warm(workspace: Workspace) -> None:
+    """Have compiled loops and orders ready before anybody asks."""
+    with suppress(Exception):
+        for sort in ("unsure", "disputed"):
+            workspace.rows(sort=sort, query="a")
+        workspace.document(0)
 
 
 def _open_browser(address: str) -> None:
