@@ -38,7 +38,7 @@ class Served:
     def __init__(self, model: Path, documents: Path) -> None:
         self.model, self.documents = model, documents
         self.process: subprocess.Popen[str] | None = None
-        self.url = ""
+        self.url, self.port = "", "0"
 
     def start(self) -> None:
         command = [
@@ -51,7 +51,7 @@ class Served:
             str(self.documents),
         ]
         self.process = subprocess.Popen(
-            [*command, "--port", "0", "--no-browser", "--threads", "1"],
+            [*command, "--port", self.port, "--no-browser", "--threads", "1"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -63,6 +63,7 @@ class Served:
             wrote.append(line)
             if found := re.search(r"http://\S+/", line):
                 self.url = found[0]
+                self.port = self.url.rstrip("/").rpartition(":")[2]
                 return
         raise AssertionError(f"the server did not start: {''.join(wrote)}")
 

@@ -204,8 +204,14 @@ def test_a_killed_server_loses_no_answer_and_the_page_says_what_is_not_saved(
         # It is not shown as saved, and it is still the one to answer.
         assert shown(page) == second
         expect(page.locator("#list .document", has_text=second).locator(".badge")).to_have_count(0)
+        # The server is back where it was: the page goes on.
         own.start()
+        page.keyboard.press("a")
+        said(page, f"Accepted {second}")
+        page.keyboard.press("u")
+        expect(page.locator("#document-pane h2.id")).to_have_attribute("title", second)
         page.goto(own.url + "#state=done")
+        page.reload()
         page.wait_for_selector("body[data-ready]")
         expect(page.locator("#list .document .id")).to_have_text([first])
         assert answer_of(page, first)["kind"] == "moved"

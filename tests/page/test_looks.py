@@ -33,7 +33,7 @@ def shoot(page: Any, name: str, tmp_path: Path) -> None:
     page.screenshot(path=file, animations="disabled", caret="hide")
     if folder:
         image = pytest.importorskip("PIL.Image")
-        image.open(file).convert("P", palette=image.Palette.ADAPTIVE, colors=96).save(file, optimize=True)
+        image.open(file).convert("P", palette=image.Palette.ADAPTIVE, colors=160).save(file, optimize=True)
 
 
 def to_documents(page: Any) -> None:

@@ -85,7 +85,15 @@ function conflicted(one, kind, path, error) {
 async function answerChosen(kind, path) {
   const rows = [...state.chosen];
   emit("saving");
-  const result = await post("/actions", { client, kind, rows, ...(path ? { path } : {}) });
+  // What is in the list must be as it is shown there.
+  const expected = Object.fromEntries(rows.map((row) => [row, find(row)[1]]).filter(([, one]) => one).map(([row, one]) => [row, actionOf(one.answer)]));
+  let result;
+  try {
+    result = await post("/actions", { client, kind, rows, ...(path ? { path } : {}), expected });
+  } catch (error) {
+    if (error.status === 409) await refreshRows(Object.keys(error.body.answers ?? {}).map(Number));
+    throw error;
+  }
   settle(rows, kind, path, result);
   setChosen([]);
   const what = { accept: "Accepted", move: "Moved", none: "None of these:", skip: "Skipped" }[kind];
@@ -112,7 +120,7 @@ async function undo() {
   try {
     result = await post("/actions", { client, kind: "undo", rows: [] });
   } catch (error) {
-    if (![400, 404, 409].includes(error.status)) throw error;
+    if (error.status !== 409 || error.body.answers) throw error;
     emit("saved", { said: error.message });
     return;
   }

@@ -224,6 +224,8 @@ export function find(row) {
   return [-1, null];
 }
 
+export const inSight = () => [...list.rows.keys()].map((place_) => at(place_)?.row).filter((row) => row !== undefined);
+
 export function upcoming(count) {
   return Array.from({ length: count }, (_, by) => at(index + 1 + by)).filter(Boolean);
 }
@@ -274,5 +276,3 @@ export function focusSearch() {
 
 export const focusList = () => element.focus();
 
-export const count = () => total;
-export const place = () => index;

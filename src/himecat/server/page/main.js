@@ -4,7 +4,7 @@ import { createActions, refreshRows } from "./actions.js";
 import { client, get, listen } from "./api.js";
 import { createBulk } from "./bulk.js";
 import { createDocument } from "./document.js";
-import { createDocuments, load } from "./documents.js";
+import { createDocuments, inSight, load } from "./documents.js";
 import { $, debounce, h } from "./dom.js";
 import { createKeys } from "./keys.js";
 import { createLearning } from "./learning.js";
@@ -41,6 +41,14 @@ const later = debounce(() => readAgain().catch(fail), 60);
 const counts = debounce(() => Promise.all([readTree(), readModel()]).catch(fail), 400);
 
 const fail = (error) => emit("problem", error.message);
+
+// After the line was down: a new model is read whole, else only what is in sight may have another answer.
+async function missed() {
+  const before = state.model;
+  await Promise.all([readModel(), readTree()]);
+  if (before.model_version !== state.model.model_version || before.tree_version !== state.model.tree_version) later();
+  else await refreshRows(inSight());
+}
 
 function heard(kind, data) {
   if (kind === "job") emit("job", data);
@@ -92,7 +100,7 @@ async function start() {
   views();
   await load();
   document.body.dataset.ready = "1";
-  listen(heard, later);
+  listen(heard, () => missed().catch(fail));
 }
 
 start();
