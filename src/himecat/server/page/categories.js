@@ -29,6 +29,7 @@ export function acceptCategory(node) {
     const least = h("output", { for: "least", class: "number" });
     const figures = h("div", { class: "figures", role: "status" });
     const sample = h("div", { class: "samples" });
+    const some = h("h3", {}, "Some of them");
     const said = h("p", { class: "said bad", hidden: true });
     const go = button("Accept", { class: "primary", autofocus: true });
     let asked = 0;
@@ -45,6 +46,7 @@ export function acceptCategory(node) {
           h("div", { class: "line" }, h("span", { class: "id" }, one.id), h("span", {}, pathText(one.path)), h("span", { class: "grow" }), bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))), h("p", { class: "snippet soft" }, one.text))));
         go.replaceChildren(`Accept ${plural(found.count, "document")}`);
         go.disabled = !found.count;
+        some.hidden = !found.count;
       } catch (error) {
         fail(said, error);
       }
@@ -64,7 +66,7 @@ export function acceptCategory(node) {
     });
     range.addEventListener("input", debounce(preview, 120));
     preview();
-    return [h("div", { class: "row" }, h("label", { for: "least" }, "At least"), range, least), figures, h("h3", {}, "Some of them"), sample, said,
+    return [h("div", { class: "row" }, h("label", { for: "least" }, "At least"), range, least), figures, some, sample, said,
       footer(h("span", { class: "soft" }, "Undone as one, with u."), h("span", { class: "grow" }), go)];
   } });
 }

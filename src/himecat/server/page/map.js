@@ -180,7 +180,8 @@ function later() {
   });
 }
 
-const size = () => Math.max(2.5, Math.min(9, (places.length > 100000 ? 2.5 : 5) * Math.sqrt(view.scale / home.scale)));
+// Many points are small ones; they grow with the zoom, but slower.
+const size = () => Math.min(9, Math.max(2, Math.min(5, 480 / Math.sqrt(places.length / 2 + 1))) * Math.max(1, Math.sqrt(view.scale / home.scale)));
 
 function draw() {
   const dark = isDark();
