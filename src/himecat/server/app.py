@@ -23,11 +23,13 @@ from himecat.server import (
     routes_tree,
 )
 from himecat.server.actions import Conflict, Nothing
-from himecat.server.context import Context, Refused, as_answer
+from himecat.server.context import Context, as_answer
 from himecat.server.events import Bus
 from himecat.server.guard import Guard, Rules
 from himecat.server.jobs import Jobs
 from himecat.server.metrics import Measured
+from himecat.server.proposing import Proposals
+from himecat.server.refused import Refused
 from himecat.server.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -42,7 +44,7 @@ def make_app(workspace: Workspace, rules: Rules, **options: Any) -> Guard:
 def make_api(workspace: Workspace, **options: Any) -> FastAPI:
     """The application without its guard."""
     bus = Bus()
-    state = Context(workspace, Jobs(workspace, bus), bus, **options)
+    state = Context(workspace, Jobs(workspace, bus), Proposals(workspace), bus, **options)
 
     @asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:

@@ -15,22 +15,16 @@ from himecat.errors import HimecatError, OutputError
 from himecat.server.actions import Conflict, Nothing
 from himecat.server.events import Bus
 from himecat.server.metrics import Metrics
+from himecat.server.refused import Refused
 from himecat.server.schemas import Error
 from himecat.server.workspace import Workspace
 
 if TYPE_CHECKING:
     from himecat.server.jobs import Jobs
+    from himecat.server.proposing import Proposals
 
 MOST_PREDICTIONS = 8
 """So many predictions may run at once."""
-
-
-class Refused(Exception):
-    """An answer with a status of its own, and one sentence."""
-
-    def __init__(self, status: int, sentence: str, **more: Any) -> None:
-        super().__init__(sentence)
-        self.status, self.more = status, more
 
 
 @dataclass
@@ -39,6 +33,7 @@ class Context:
 
     workspace: Workspace
     jobs: Jobs
+    proposals: Proposals
     bus: Bus = field(default_factory=Bus)
     metrics: Metrics = field(default_factory=Metrics)
     turns: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_PREDICTIONS))

@@ -9,9 +9,10 @@ from fastapi.responses import StreamingResponse
 
 from himecat.server import schemas as s
 from himecat.server.actions import ACCEPT, UNDO, Conflict, Nothing
-from himecat.server.context import Context, Refused, context, responses
+from himecat.server.context import Context, context, responses
 from himecat.server.effects import done, told
 from himecat.server.events import MOST_LISTENERS
+from himecat.server.refused import Refused
 
 router = APIRouter(prefix="/api/v1", responses=responses(), tags=["actions"])
 Server = Annotated[Context, Depends(context)]

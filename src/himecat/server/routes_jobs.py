@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Path
 
 from himecat.server import learning
 from himecat.server import schemas as s
-from himecat.server.context import Context, Refused, context, responses
+from himecat.server.context import Context, context, responses
 from himecat.server.jobs import TooMany
+from himecat.server.refused import Refused
 
 router = APIRouter(prefix="/api/v1", responses=responses(), tags=["learning"])
 Server = Annotated[Context, Depends(context)]

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import PlainTextResponse, Response
 
 from himecat.runtime.memory import resident_bytes
-from himecat.server.context import Context, Refused, context
+from himecat.server.context import Context, context
+from himecat.server.refused import Refused
 
 router = APIRouter(include_in_schema=False)
 Server = Annotated[Context, Depends(context)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Path
 from fastapi.responses import Response
 
 from himecat.server import learning
-from himecat.server import schemas as s
-from himecat.server.context import Context, Refused, context, responses
+from himecat.server import schemas_tree as s
+from himecat.server.context import Context, context, responses
 from himecat.server.placing import KEPT_WORDS
+from himecat.server.refused import Refused
 from himecat.server.routes_jobs import queued
 from himecat.teaching.tree_changes import same_shape
 
@@ -99,3 +100,24 @@ def _examples(server: Context, changes: list[dict[str, Any]]) -> list[dict[str, 
         stored = workspace.store.documents(rows[start : start + 500])
         found += [workspace.record(one) for one in stored]
     return found
+
+
+@router.get("/proposals", response_model=list[s.Proposal], responses=responses(404, 429, 503))
+async def proposals(server: Server) -> Any:
+    """Groups of documents that fit nowhere, as proposals for new categories; made when they are first asked for."""
+    return await server.in_time(server.proposals.listed)
+
+
+@router.post(
+    "/proposals/{number}/accept", response_model=s.TreeChanged, responses=responses(404, 409, 429, 503)
+)
+def accept_proposal(
+    server: Server, number: Annotated[int, Path(ge=0, lt=2**31)], given: s.AcceptProposal
+) -> Any:
+    """Make a proposal a category: the same as adding one with these documents as examples."""
+    found = server.proposals.get(number)
+    ids = [server.workspace.ids[row] for row in found["rows"]]
+    parent = found["parent"] if given.parent is None else given.parent
+    return changed(
+        server, [{"op": "add", "parent": parent, "name": given.name, "documents": ids}], given.preview
+    )

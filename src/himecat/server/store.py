@@ -9,7 +9,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +47,11 @@ CREATE TABLE IF NOT EXISTS jobs (
 """
 _WORD = re.compile(r"\w+")
 # A shorter beginning of a word would match half of the corpus.
-_LEAST_PREFIX = 3
+_LEAST_PREFIX = 4
+# Answers to so many searches are kept: a list is asked for part by part.
+_SEARCHES = 32
+# Commits between two copies of the log into the file, which would hold up the commit that did it.
+_COMMITS = 500
 
 
 class StoredDocument(NamedTuple):
@@ -94,6 +98,8 @@ class Store:
         self.path = Path(path)
         self._lock, self._local = threading.RLock(), threading.local()
         self._opened: list[sqlite3.Connection] = []
+        self._commits = 0
+        self._searched: dict[str, npt.NDArray[np.int64]] = {}
         self._guard = _only_one(self.path) if alone else None
         try:
             self._writer = self._connection()
@@ -110,6 +116,7 @@ class Store:
         connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
         with self._lock:
             self._opened.append(connection)
         return connection
@@ -130,12 +137,20 @@ class Store:
             try:
                 yield self._writer
                 self._writer.execute("COMMIT")
+                self._commits += 1
+                if self._commits % _COMMITS == 0:
+                    threading.Thread(target=self._copy_log, daemon=True).start()
             except BaseException as error:
                 with suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
                 if isinstance(error, sqlite3.OperationalError):
                     raise OutputError(f"{self.path} cannot be written ({error}).") from error
                 raise
+
+    def _copy_log(self) -> None:
+        """Copy the log into the file, so that it does not grow for ever; commits go on in the meantime."""
+        with suppress(sqlite3.Error), closing(sqlite3.connect(self.path, timeout=1)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close(self) -> None:
         """Close the file; nobody may ask it anything afterwards."""
@@ -170,6 +185,8 @@ class Store:
         numbers: dict[tuple[str, str], int] = {}
         counts: list[int] = []
         with self._lock:
+            self._searched = {}
+            self._writer.execute("PRAGMA wal_autocheckpoint=1000")
             for table in ("documents", "metadata_values", "value_rows", "placements"):
                 self._writer.execute(f"DELETE FROM {table}")
             count, waiting = 0, list[StoredDocument]()
@@ -187,6 +204,7 @@ class Store:
                 connection.execute("INSERT INTO words(words) VALUES('rebuild')")
                 connection.execute("INSERT OR REPLACE INTO facts VALUES ('documents', ?)", (str(count),))
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.execute("PRAGMA wal_autocheckpoint=0")
 
     def _add(
         self, documents: Sequence[StoredDocument], numbers: dict[tuple[str, str], int], counts: list[int]
@@ -248,8 +266,15 @@ class Store:
         if not words:
             return np.zeros(0, dtype=np.int64)
         wanted = " ".join(f'"{word}"' for word in words) + "*" * (len(words[-1]) >= _LEAST_PREFIX)
+        if (ready := self._searched.get(wanted)) is not None:
+            return ready
         found = self.reader.execute("SELECT rowid FROM words WHERE words MATCH ?", (wanted,)).fetchall()
-        return np.sort(np.fromiter((row for (row,) in found), dtype=np.int64, count=len(found)))
+        rows = np.sort(np.fromiter((row for (row,) in found), dtype=np.int64, count=len(found)))
+        with self._lock:
+            while len(self._searched) >= _SEARCHES:
+                del self._searched[next(iter(self._searched))]
+            self._searched[wanted] = rows
+        return rows
 
     def rows_with(self, kind: str, value: str) -> npt.NDArray[np.int64]:
         """Rows of the documents with a metadata value."""

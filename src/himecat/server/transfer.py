@@ -17,8 +17,9 @@ from himecat.input.labels import NOWHERE
 from himecat.input.problems import Problems
 from himecat.runtime.terminal import harmless_cell, plain_json
 from himecat.server.actions import IMPORT, SKIP
-from himecat.server.context import Context, Refused
+from himecat.server.context import Context
 from himecat.server.effects import done
+from himecat.server.refused import Refused
 from himecat.server.store import StoredDocument
 from himecat.server.workspace import Workspace
 
