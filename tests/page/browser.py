@@ -25,6 +25,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # WebGL by software, for a machine without a graphics card; a container has no sandbox.
 ARGUMENTS = ["--use-angle=swiftshader-webgl", "--no-sandbox"]
 SECONDS = 60
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 HOSTILE = (
     "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script> "
@@ -55,7 +56,7 @@ class Served:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            env=ENVIRONMENT,
         )
         assert self.process.stdout is not None
         wrote = []

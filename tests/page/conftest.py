@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -22,12 +21,11 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample with its model, and documents of which one tries to run as HTML."""
-    from page.browser import HOSTILE, ROOT, SECONDS
+    from page.browser import ENVIRONMENT, HOSTILE, SECONDS
 
     folder = tmp_path_factory.mktemp("page") / "sample"
     command = [sys.executable, "-m", "himecat", "demo", "-o", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS, env=environment)
+    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS, env=ENVIRONMENT)
     with (folder / "documents.jsonl").open("a", encoding="utf-8") as file:
         file.write(
             json.dumps({"id": "hostile", "text": HOSTILE, "senders": ["<b>Mallory</b>"], "tags": []}) + "\n"

@@ -115,9 +115,12 @@ function edit(op, node) {
       try {
         const done = await post("/tree/changes", { changes: [planned], preview: false });
         handle.close();
-        emit("saved", { said: "The tree is changed." });
+        // A job says itself when it is done.
         if (done.job) emit("job-started", done.job);
-        emit("model-changed");
+        else {
+          emit("saved", { said: "The tree is changed." });
+          emit("model-changed");
+        }
       } catch (error) {
         said.className = "said bad";
         said.replaceChildren(h("p", {}, error.message));

@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { footer, openDialog } from "./dialog.js";
-import { $, button, h, pathText, plural } from "./dom.js";
+import { $, button, debounce, h, pathText, plural } from "./dom.js";
 import { nodeField } from "./picker.js";
 import { emit, on, setChosen, state } from "./state.js";
 
@@ -45,22 +45,43 @@ function card(one) {
 function accept(one) {
   openDialog({ title: "A new category", build: (handle) => {
     const name = h("input", { type: "text", id: "proposal-name", value: one.name, autofocus: true, autocomplete: "off" });
-    const where = nodeField({ label: "Below", title: "Below which category?", node: state.taxonomy.find(one.parent) ?? 0, root: true });
-    const said = h("p", { role: "status", class: "soft" }, `${plural(one.size, "document")} become its examples, and the model is fitted anew.`);
-    const go = button("Make it", { class: "primary", onclick: async () => {
+    const where = nodeField({ label: "Below", title: "Below which category?", node: state.taxonomy.find(one.parent) ?? 0, root: true, onchange: () => preview() });
+    const said = h("div", { role: "status", class: "said" });
+    const given = (previewing) => ({ name: name.value.trim(), parent: state.taxonomy.path(where.node), preview: previewing });
+    let asked = 0;
+    const preview = async () => {
+      asked += 1;
+      const own = asked;
+      go.disabled = true;
+      if (!name.value.trim()) return;
+      try {
+        const plan = await post(`/proposals/${one.id}/accept`, given(true));
+        if (own !== asked) return;
+        said.className = "said";
+        said.replaceChildren(...plan.said.map((text) => h("p", {}, text)));
+        go.disabled = false;
+      } catch (error) {
+        if (own === asked) fail(error);
+      }
+    };
+    const fail = (error) => {
+      said.className = "said bad";
+      said.replaceChildren(h("p", {}, error.message));
+    };
+    name.addEventListener("input", debounce(preview, 150));
+    const go = button("Make it", { class: "primary", disabled: true, onclick: async () => {
       go.disabled = true;
       try {
-        const result = await post(`/proposals/${one.id}/accept`, { name: name.value.trim(), parent: state.taxonomy.path(where.node) });
+        const result = await post(`/proposals/${one.id}/accept`, given(false));
         handle.close();
-        emit("saved", { said: `${name.value.trim()} is a category now.` });
         if (result.job) emit("job-started", result.job);
-        emit("model-changed");
-        read();
+        else emit("model-changed");
       } catch (error) {
-        said.textContent = error.message;
+        fail(error);
         go.disabled = false;
       }
     } });
+    preview();
     return [h("div", { class: "row" }, h("label", { for: "proposal-name" }, "Name"), name), where.element, said, footer(h("span", { class: "grow" }), go)];
   } });
 }
