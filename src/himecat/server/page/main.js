@@ -22,9 +22,10 @@ async function readModel() {
 
 async function readTree() {
   const { nodes } = await get("/tree");
+  const before = state.taxonomy;
   state.taxonomy = new Taxonomy(nodes);
   if (!state.taxonomy.has(state.filters.node)) state.filters = { ...state.filters, node: 0 };
-  emit("tree");
+  emit("tree", before);
 }
 
 async function readAgain() {

@@ -69,8 +69,9 @@ function sayAccuracy() {
   );
 }
 
-function refresh() {
-  for (const node of [...expanded]) if (!state.taxonomy.has(node)) expanded.delete(node);
+// Nodes may have other numbers in a new tree: what was open is found by its path.
+function refresh(before) {
+  expanded = new Set([0, ...[...expanded].map((node) => state.taxonomy.find(before.path(node)))].filter((node) => node !== undefined));
   if (expanded.size <= 1 && state.taxonomy.nodes.size < 60) for (const node of state.taxonomy.children.keys()) expanded.add(node);
   if (field.value) search(field.value);
   else flatten();
