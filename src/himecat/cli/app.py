@@ -19,6 +19,7 @@ from himecat.cli.map import map_
 from himecat.cli.options import OUTPUT
 from himecat.cli.place import predict
 from himecat.cli.places import check_places
+from himecat.cli.propose import propose
 from himecat.cli.score import score
 from himecat.cli.tree import tree
 from himecat.errors import UsageError
@@ -124,7 +125,7 @@ def _program(
 
 # In the order in which a person needs them.
 for command in (
-    *(demo, check, fit, predict, review, correct, tree, map_, explain, synthesize),
+    *(demo, check, fit, predict, review, correct, tree, propose, map_, explain, synthesize),
     *(evaluate, score, compare, ablate, sweep),
 ):
     app.command(command.__name__.rstrip("_"), cls=_Command)(command)

@@ -127,6 +127,11 @@ class Corrector(Predictor):
         corpus, supervision = self._learned_from.read()
         return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
 
+    def learned_documents(self, what: str) -> LearnedFrom:
+        """The documents and labels that the model was fitted on; `what` they are needed for, if it cannot be done."""
+        self._refuse_several(what)
+        return self._kept()
+
     def kept_documents(self) -> Corpus:
         """The documents that the model was fitted on, in the ids of its vocabularies.
 
