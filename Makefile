@@ -14,10 +14,10 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
 
-# Ctrl-C ends it; answers stay in demo/.
+# Ctrl-C ends it; answers stay in demo-page/, which is not demo/ because that one is replaced by `make demo`.
 page: $(VENV)/.server
-	test -d demo/model || $(BIN)/himecat demo -q -o demo
-	$(BIN)/himecat serve demo/model --documents demo/letters.csv
+	test -d demo-page/model || $(BIN)/himecat demo -q -o demo-page
+	$(BIN)/himecat serve demo-page/model --documents demo-page/letters.csv
 
 test: lint types unit
 
@@ -72,4 +72,4 @@ $(VENV)/.dev: $(VENV)/.core
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-page site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -371,3 +371,18 @@ def test_the_true_labels_of_a_dataset_folder_are_not_shown_as_known(tmp_path: Pa
     labelled = int((workspace.view.placed.labels >= 0).sum())
     workspace.close()
     assert labelled == len(HiMeCat.load(tmp_path / "model").learned_from().supervision) < 100
+
+
+def test_a_proposal_becomes_a_category(client: Client) -> None:
+    found = client.get("/proposals")
+    assert found
+    assert found[0]["words"]
+    assert found[0]["size"] >= len(found[0]["rows"]) > 0
+    given = {"name": "new one", "parent": [], "preview": True}
+    seen = client.post(f"/proposals/{found[0]['id']}/accept", given)
+    assert (seen["needs_refit"], seen["job"]) == (True, None)
+    done = client.post(f"/proposals/{found[0]['id']}/accept", {**given, "preview": False})
+    job = client.until(done["job"]["id"])
+    assert job["state"] == "done", job
+    assert ["new one"] in client.get("/labels")["labels"]
+    assert client.ask("POST", "/proposals/999/accept", given)[0] == 404

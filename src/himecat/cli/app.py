@@ -19,6 +19,7 @@ from himecat.cli.map import map_
 from himecat.cli.options import OUTPUT
 from himecat.cli.place import predict
 from himecat.cli.places import check_places
+from himecat.cli.propose import propose
 from himecat.cli.score import score
 from himecat.cli.serve import serve
 from himecat.cli.tree import tree
@@ -125,7 +126,7 @@ def _program(
 
 # In the order in which a person needs them.
 for command in (
-    *(demo, check, fit, predict, review, correct, serve, tree, map_, explain, synthesize),
+    *(demo, check, fit, predict, review, correct, serve, tree, propose, map_, explain, synthesize),
     *(evaluate, score, compare, ablate, sweep),
 ):
     app.command(command.__name__.rstrip("_"), cls=_Command)(command)

@@ -22,6 +22,17 @@ _TAKES = {
     "add": ("NAME", "[PARENT]"),
     "delete": ("CATEGORY",),
 }
+_BELONGS = {
+    "name": "merge",
+    "examples": "add",
+    "keywords": "add",
+    "proposal": "add",
+    "child": "split",
+    "groups": "split",
+    "drop_labels": "delete",
+}
+# Documents of a proposal that become examples.
+_EXAMPLES = 10
 
 
 def tree(
@@ -59,6 +70,18 @@ def tree(
             "split: a child and ids of its documents; once for each child.",
             "--child",
             metavar="NAME=A,B",
+        ),
+    ] = None,
+    groups: Annotated[
+        int | None,
+        o.option(
+            o.INPUT, "split: into so many children, found among its documents.", min=2, max=100, metavar="N"
+        ),
+    ] = None,
+    proposal: Annotated[
+        str | None,
+        o.option(
+            o.INPUT, "add: the N-th proposal of a file that `propose` wrote.", "--proposal", metavar="FILE:N"
         ),
     ] = None,
     documents: Annotated[
@@ -114,7 +137,9 @@ def tree(
                 "name": name,
                 "examples": examples,
                 "keywords": keywords,
+                "proposal": proposal,
                 "child": child,
+                "groups": groups,
                 "drop_labels": drop_labels,
             },
         )
@@ -128,6 +153,10 @@ def tree(
     if not dry_run:
         check_target(target, replaces, "The model")
     progress = Progress(quiet=quiet)
+    if groups is not None:
+        from himecat.teaching.proposing import propose_children
+
+        given["children"] = propose_children(fitted, given["path"], groups)
     plan = fitted.plan_tree(given, documents, placed=dry_run)
     if json is not None:
         found = {"said": list(plan.said), "needs_refit": plan.needs_refit, "done": not dry_run}
@@ -153,26 +182,27 @@ def _change(change: str, what: list[str], given: dict[str, Any]) -> dict[str, An
     fewest = sum(not one.startswith("[") for one in takes)
     if not fewest <= len(what) <= len(takes):
         raise UsageError(f"Write: himecat tree MODEL {change} {' '.join(takes)}.")
-    belongs = {
-        "name": "merge",
-        "examples": "add",
-        "keywords": "add",
-        "child": "split",
-        "drop_labels": "delete",
-    }
     for option, value in given.items():
-        if value and belongs[option] != change:
-            raise UsageError(f"--{option.replace('_', '-')} goes with {belongs[option]}, not with {change}.")
+        if value and _BELONGS[option] != change:
+            raise UsageError(f"--{option.replace('_', '-')} goes with {_BELONGS[option]}, not with {change}.")
     if change == "add":
+        ids, parent = names(given["examples"]), ""
+        if given["proposal"]:
+            more, parent = _proposed(given["proposal"])
+            ids += more
         return {
             "op": change,
             "name": what[0],
-            "parent": what[1] if len(what) > 1 else "",
-            "documents": names(given["examples"]),
+            "parent": what[1] if len(what) > 1 else parent,
+            "documents": ids,
             "keywords": names(given["keywords"]),
         }
     found: dict[str, Any] = {"op": change, "path": what[0]}
     if change == "split":
+        if bool(given["child"]) == bool(given["groups"]):
+            raise UsageError(
+                "A category is split by --child NAME=A,B, once for each child, or by --groups N."
+            )
         found["children"] = _children(given["child"] or [])
     elif change == "delete":
         found["labels"] = "drop" if given["drop_labels"] else "parent"
@@ -181,6 +211,28 @@ def _change(change: str, what: list[str], given: dict[str, Any]) -> dict[str, An
         if given["name"]:
             found["name"] = given["name"]
     return found
+
+
+def _proposed(written: str) -> tuple[list[str], Any]:
+    """Examples and parent of a proposal that stands in a file."""
+    from himecat.input.formats import iter_records
+    from himecat.input.problems import Problems
+
+    file, colon, number = written.rpartition(":")
+    if not colon or not number.isdecimal():
+        raise UsageError(
+            f"--proposal takes FILE:N, a file and the number of a proposal in it, not {written!r}."
+        )
+    problems = Problems()
+    records = [one.fields for one in iter_records(file, problems) if one.fields is not None]
+    problems.raise_errors()
+    if not 1 <= int(number) <= len(records):
+        raise UsageError(f"{file} has {len(records):,} proposals, and no number {number}.")
+    chosen = records[int(number) - 1]
+    ids, parent = chosen.get("ids"), chosen.get("parent")
+    if not isinstance(ids, list) or not isinstance(parent, list):
+        raise UsageError(f"{file} is not a file that `himecat propose` wrote: it has no 'ids' and 'parent'.")
+    return [str(one) for one in ids[:_EXAMPLES]], parent
 
 
 def _children(written: list[str]) -> dict[str, list[str]]:

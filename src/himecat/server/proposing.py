@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from typing import Any
 
 import numpy as np
 
-from himecat.runtime.threads import usable_threads
 from himecat.server.placing import KEPT_WORDS, UNLABELLED
 from himecat.server.workspace import Workspace
+from himecat.teaching.proposing import propose_categories
 
 MOST_DOCUMENTS = 30_000
 """Groups are formed from so many documents at most: all, or some drawn at random."""
 
-EXAMPLES = 20
-"""So many documents of a proposal are told, and become its examples."""
+SHOWN = 20
+"""So many documents of a proposal are told."""
 
 
 class Proposals:
@@ -42,49 +41,30 @@ class Proposals:
         raise LookupError(f"There is no proposal {number}.")
 
     def _propose(self) -> list[dict[str, Any]]:
-        try:
-            found = importlib.import_module("himecat.classifier.proposals")
-        except ModuleNotFoundError:
-            raise LookupError("This build makes no proposals.") from None
         workspace, view = self._workspace, self._workspace.view
-        model = view.model
-        if model.gives_sets:
+        if view.model.gives_sets:
             return []
-        rows = np.arange(len(view.placed))
-        if len(rows) > MOST_DOCUMENTS:
-            rng = np.random.default_rng(int(model.random_state))
-            rows = np.sort(rng.choice(rows, MOST_DOCUMENTS, replace=False))
-        kept, supervision = model.learned_from()
+        open_rows = np.flatnonzero((view.placed.labels == UNLABELLED) & (workspace.answered == 0))
+        if len(open_rows) > MOST_DOCUMENTS:
+            rng = np.random.default_rng(int(view.model.random_state))
+            open_rows = np.sort(rng.choice(open_rows, MOST_DOCUMENTS, replace=False))
         if workspace.source == KEPT_WORDS:
-            corpus = kept.take(rows)
+            documents: Any = view.model.learned_from().corpus.take(open_rows)
         else:
-            records = []
-            for start in range(0, len(rows), 500):
-                stored = workspace.store.documents(rows[start : start + 500].tolist())
-                records += [workspace.record(one) for one in stored]
-            corpus = model.encode(records)
-        labelled = kept.take(supervision.rows)
-        leaves = model.taxonomy_.leaf_position[supervision.nodes]
-        known = found.Known(model.classifier_.directions(labelled)[leaves >= 0], leaves[leaves >= 0])
-        taken = (view.placed.labels != UNLABELLED) | workspace.answered.astype(bool)
-        proposals = found.propose(
-            model.taxonomy_,
-            model.classifier_.directions(corpus),
-            model.classifier_.leaf_probabilities(corpus, usable_threads(workspace.threads)),
-            known,
-            corpus,
-            labelled=np.flatnonzero(taken[rows]).tolist(),
-            seed=int(model.random_state),
-        )
+            documents = []
+            for start in range(0, len(open_rows), 500):
+                stored = workspace.store.documents(open_rows[start : start + 500].tolist())
+                documents += [workspace.record(one) for one in stored]
         return [
             {
                 "id": number,
                 "name": one.name,
                 "words": list(one.words),
-                "size": len(one.rows),
-                "rows": rows[one.rows[:EXAMPLES]].tolist(),
-                "parent": list(model.taxonomy_.path(one.parent)),
+                "size": len(one.ids),
+                "rows": [workspace.row_of[name] for name in one.ids[:SHOWN]],
+                "parent": list(one.parent),
                 "precision": None,
+                "change": one.change(),
             }
-            for number, one in enumerate(proposals)
+            for number, one in enumerate(propose_categories(view.model, documents))
         ]

@@ -102,7 +102,7 @@ def _examples(server: Context, changes: list[dict[str, Any]]) -> list[dict[str, 
     return found
 
 
-@router.get("/proposals", response_model=list[s.Proposal], responses=responses(404, 429, 503))
+@router.get("/proposals", response_model=list[s.Proposal], responses=responses(429, 503))
 async def proposals(server: Server) -> Any:
     """Groups of documents that fit nowhere, as proposals for new categories; made when they are first asked for."""
     return await server.in_time(server.proposals.listed)
@@ -115,9 +115,7 @@ def accept_proposal(
     server: Server, number: Annotated[int, Path(ge=0, lt=2**31)], given: s.AcceptProposal
 ) -> Any:
     """Make a proposal a category: the same as adding one with these documents as examples."""
-    found = server.proposals.get(number)
-    ids = [server.workspace.ids[row] for row in found["rows"]]
-    parent = found["parent"] if given.parent is None else given.parent
-    return changed(
-        server, [{"op": "add", "parent": parent, "name": given.name, "documents": ids}], given.preview
-    )
+    change = {**server.proposals.get(number)["change"], "name": given.name}
+    if given.parent is not None:
+        change["parent"] = given.parent
+    return changed(server, [change], given.preview)

@@ -140,6 +140,11 @@ class Corrector(Predictor):
         """
         return self._kept()
 
+    def learned_documents(self, what: str) -> LearnedFrom:
+        """The documents and labels that the model was fitted on; `what` they are needed for, if it cannot be done."""
+        self._refuse_several(what)
+        return self._kept()
+
     def kept_documents(self) -> Corpus:
         """The documents that the model was fitted on, in the ids of its vocabularies.
 
