@@ -18,6 +18,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the page needs himecat[server]")
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+axe_playwright = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="axe-core is not installed"
+)
 expect = playwright.expect
 
 ROOT = Path(__file__).parents[2]
@@ -103,3 +106,19 @@ def said(page: Any, text: str) -> None:
 def shown(page: Any) -> str:
     """The id of the document that is shown."""
     return str(page.locator("#document-pane h2.id").get_attribute("title"))
+
+
+def is_accessible(page: Any, **options: Any) -> None:
+    """No violation of WCAG 2.2 A and AA, nor of axe's best practices."""
+    found = axe_playwright.Axe().run(page, options={"resultTypes": ["violations"], **options})
+    assert found.response["violations"] == [], found.generate_report()
+
+
+def shoot(page: Any, name: str, tmp_path: Path) -> None:
+    """Keep a picture, with few colours: the docs stay small."""
+    folder = os.environ.get("HIMECAT_SCREENSHOTS")
+    file = Path(ROOT, folder) / f"page-{name}.png" if folder else tmp_path / f"{name}.png"
+    page.screenshot(path=file, animations="disabled", caret="hide")
+    if folder:
+        image = pytest.importorskip("PIL.Image")
+        image.open(file).convert("P", palette=image.Palette.ADAPTIVE, colors=160).save(file, optimize=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from page.browser import ENVIRONMENT, SECONDS, Open, Served, api, expect
+from page.browser import ENVIRONMENT, SECONDS, Open, Served, api, expect, is_accessible, shoot
 
 HIDDEN = "pool"
 
@@ -46,7 +46,7 @@ def served(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     server.end()
 
 
-def test_a_group_that_fits_nowhere_becomes_a_category(open_page: Open) -> None:
+def test_a_group_that_fits_nowhere_becomes_a_category(open_page: Open, tmp_path: Path) -> None:
     page = open_page("#view=unsorted")
     cards = page.locator(".proposal")
     expect(cards.first).to_be_visible(timeout=30_000)
@@ -60,6 +60,8 @@ def test_a_group_that_fits_nowhere_becomes_a_category(open_page: Open) -> None:
     # A sample is read like any document.
     card.locator(".sample").first.click()
     expect(page.locator("#document-pane .runner").first).to_be_visible()
+    is_accessible(page)
+    shoot(page, "unsorted", tmp_path)
     card.get_by_role("button", name="Make it a category").click()
     dialog = page.get_by_role("dialog", name="A new category")
     dialog.get_by_label("Name").fill("swimming")
