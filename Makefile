@@ -1,4 +1,5 @@
 # make demo: install the core (no PyTorch) and run the main job on the sample corpus.
+# make page: the review page on the sample corpus.
 # make test: install everything and check it.   make accuracy: measure against the peers on real corpora.
 # make attack: bad input, interruption, damaged models and bombs, for MINUTES (60).
 PYTHON ?= python3
@@ -8,10 +9,15 @@ SEED ?= 0
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint types unit docs notebook workflow accuracy attack clean
+.PHONY: demo page test test-all lint types unit docs notebook workflow accuracy attack clean
 
 demo: $(VENV)/.core
 	$(BIN)/himecat demo -o demo --overwrite
+
+# Ctrl-C ends it; answers stay in demo-page/, which is not demo/ because that one is replaced by `make demo`.
+page: $(VENV)/.server
+	test -d demo-page/model || $(BIN)/himecat demo -q -o demo-page
+	$(BIN)/himecat serve demo-page/model --documents demo-page/letters.csv
 
 test: lint types unit
 
@@ -57,9 +63,13 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
+$(VENV)/.server: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[server]"
+	touch $@
+
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo demo-page site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -94,7 +94,7 @@ def test_a_model_without_topics_and_calibration(letters: tuple[Corpus, Supervisi
 
 def test_a_state_must_fit_the_tree(model: DefaultClassifier, letters: tuple[Corpus, Supervision]) -> None:
     settings, arrays = model.state()
-    settings["calibration"] |= {"levels": [[1.0, 0.0]], "bias": [], "paths": []}
+    settings["calibration"] |= {"levels": [[1.0, 0.0]], "bias": [], "paths": [], "mixture": []}
     with pytest.raises(ValueError, match="'directions' should hold 2 x 30 numbers, not 22 x 30"):
         rebuilt(model, letters[0], (settings, arrays), Taxonomy.from_paths([("x",), ("y",)]))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from himecat import Default, HiMeCat
 from himecat.errors import DataError
 from himecat.evaluation.review_workbook import workbook
 from himecat.input.answers import Answers, label_for, read_answers
@@ -229,3 +230,23 @@ def test_labels_are_written_so_that_they_are_found_again() -> None:
         [],
         {node: node for node in range(1, len(tree))},
     )
+
+
+def test_none_is_an_answer_that_goes_before_an_older_label_and_gives_way_to_a_newer_one() -> None:
+    documents = [{"id": name, "text": text} for name, text in zip("abcd", TEXTS, strict=True)]
+    model = HiMeCat(method=Default(min_count=1), threads=1).fit(
+        documents, ["animals", "things", "animals", None]
+    )
+    found = model.correct({"c": "none", "d": "none"})
+    assert (
+        found.said
+        == "2 answers: 0 confirm, 0 move, 2 fit nowhere, 1 older label replaced. 4 of 4 documents are labelled."
+    )
+    corpus, labels = model.learned_from()
+    assert [corpus.ids[row] for row in labels.nowhere] == ["c", "d"]
+    assert [corpus.ids[row] for row in labels.rows] == ["a", "b"]
+    assert model.correct({"c": "animals"}).n_replaced == 1
+    assert [corpus.ids[row] for row in model.learned_from().supervision.nowhere] == ["d"]
+
+
+TEXTS = ("red fox den", "old car wheel", "red fox", "red car")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from himecat.errors import DataError, OutputError
-from himecat.runtime import files
+from himecat.runtime import replacing
 from himecat.runtime.files import atomic_file, atomic_folder, check_target, replaced_folder, write_atomic
 
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -274,7 +274,7 @@ class TestFolder:
     def test_the_old_folder_comes_back_where_the_new_one_cannot_move_in(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
     ) -> None:
-        monkeypatch.setattr(files, "exchange", lambda one, other: False)
+        monkeypatch.setattr(replacing, "exchange", lambda one, other: False)
         target = make_model(tmp_path / "model")
         rename = os.rename
         calls = []

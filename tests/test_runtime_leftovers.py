@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from himecat.errors import OutputError
-from himecat.runtime import files
+from himecat.runtime import files, replacing
 from himecat.runtime.exchange import exchange
 from himecat.runtime.files import atomic_file, atomic_folder, check_target, replaced_folder, write_atomic
 from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover
@@ -28,7 +28,7 @@ HEAD = '{\n"format": "himecat-model",\n'
 WRITER = """
 import os, signal, sys, time
 from pathlib import Path
-from himecat.runtime import files
+from himecat.runtime import files, replacing
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -71,7 +71,7 @@ def version(folder: Path) -> str:
 
 
 def without_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "exchange", lambda one, other: False)
+    monkeypatch.setattr(replacing, "exchange", lambda one, other: False)
 
 
 class TestCleaning:
@@ -231,7 +231,7 @@ class TestExchange:
 
 class TestWithoutExchange:
     BETWEEN = """
-files.exchange = lambda one, other: False
+replacing.exchange = lambda one, other: False
 rename, done = os.rename, []
 def one_rename(old, new):
     rename(old, new)

@@ -24,7 +24,7 @@ from himecat.methods import Default, Method, Paper, check_value, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
-from himecat.teaching.corrector import Corrector
+from himecat.teaching.tree_changes import TreeEditor
 from himecat.views.base import View, readers_of
 
 # Arguments that are kept with a model as they are; those with an object of their own are kept by it.
@@ -34,7 +34,7 @@ _KEPT = (
 )  # fmt: skip
 
 
-class HiMeCat(Corrector):
+class HiMeCat(TreeEditor):
     """Place documents on the paths of a category tree from a few labelled examples per leaf.
 
     Parameters

@@ -16,6 +16,7 @@ from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin
+from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.labels import labels_by_row
 from himecat.input.problems import Problems
@@ -170,6 +171,7 @@ class Predictor(DocumentReader):
         best: int = 0,
         keep_labels: bool = False,
         keep_records: bool = False,
+        readers: Sequence[ColumnReader] = (),
     ) -> Iterator[tuple[list[Origin], Corpus, Assignments]]:
         """Place documents batch by batch: of those already placed, memory holds only the last ids.
 
@@ -180,7 +182,7 @@ class Predictor(DocumentReader):
 
         Parameters
         ----------
-        X : path, DataFrame, list of dicts or list of str
+        X : path, DataFrame, list of dicts, list of str, or Corpus
             The documents.
         problems : Problems
             Receives what is found; `himecat.input.problems.Problems()` is an empty one.
@@ -192,6 +194,8 @@ class Predictor(DocumentReader):
             Whether a document that carries a label stays where that puts it; by default no label is looked at.
         keep_records : bool
             Whether each origin has all fields of its document.
+        readers : sequence of ColumnReader
+            What else looks at the documents while they are read.
 
         Examples
         --------
@@ -208,7 +212,10 @@ class Predictor(DocumentReader):
         threads = usable_threads(self.threads)
         # Documents x leaves of a batch are held twice: 128 MB each at most.
         batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
-        batches = self._read_new(X, problems, batch_size, keep_records=keep_records)
+        if isinstance(X, Corpus):
+            batches = _parts(X.aligned(self.space_.vocabulary, self.space_.values), batch_size)
+        else:
+            batches = self._read_new(X, problems, batch_size, readers, keep_records)
         wanted = (batch for batch in batches if self.skip_bad or not problems.has_errors)
         strange = Problems(keep=1)
 
@@ -308,3 +315,9 @@ class Predictor(DocumentReader):
     def _fitted_taxonomy(self) -> Taxonomy:
         self._check_fitted()
         return self.taxonomy_
+
+
+def _parts(corpus: Corpus, size: int) -> Iterator[tuple[list[Origin], Corpus]]:
+    for start in range(0, len(corpus), size):
+        part = corpus.between(start, min(start + size, len(corpus)))
+        yield [Origin(name, f"document {name}", True) for name in part.ids], part

@@ -48,6 +48,9 @@ class Calibration:
         What is added to the scaled scores of each leaf; empty for nothing.
     paths : tuple of (float, float)
         For each level slope and offset of the confidence of the chosen path (Platt scaling); empty for none.
+    mixture : tuple of tuple of float
+        What cross-validation said of the mixture: its inverse temperature, the bias of each leaf, and the logarithms of
+        the label prior. A fit after a change of the tree can go on from it; older models do not have it.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Calibration:
     levels: tuple[tuple[float, float], ...]
     bias: tuple[float, ...] = ()
     paths: tuple[tuple[float, float], ...] = ()
+    mixture: tuple[tuple[float, ...], ...] = ()
 
     def logits(self, scores: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         """The scores by the inverse temperature, and the biases."""
@@ -78,6 +82,7 @@ class Calibration:
             "levels": [list(level) for level in self.levels],
             "bias": list(self.bias),
             "paths": [list(level) for level in self.paths],
+            **({"mixture": [list(part) for part in self.mixture]} if self.mixture else {}),
         }
 
     @classmethod
@@ -95,7 +100,12 @@ class Calibration:
             raise ValueError(f"'bias' should hold {taxonomy.n_leaves} numbers")
         if len(paths) not in (0, depth) or not np.isfinite(paths).all():
             raise ValueError(f"'paths' should hold a slope and an offset for each of {depth} levels")
-        return cls(temperature, levels, bias, paths)
+        mixture = tuple(tuple(float(one) for one in part) for part in state.get("mixture", ()))
+        sizes = ({1}, {0, taxonomy.n_leaves}, {taxonomy.n_leaves})
+        for part, size in zip(mixture, sizes, strict=True) if mixture else ():
+            if len(part) not in size or not np.isfinite(part).all():
+                raise ValueError("'mixture' does not fit the leaves")
+        return cls(temperature, levels, bias, paths, mixture)
 
     def _by_level(self, taxonomy: Taxonomy, leaves: FloatArray) -> FloatArray:
         if all(level == IDENTITY for level in self.levels):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,11 +51,14 @@ class Plan(NamedTuple):
         Whether there are enough unlabelled documents per leaf to estimate the label prior.
     further : tuple of array
         Folds that calibration does not need, held out so that every label is judged once without itself.
+    carried : Learned, optional
+        What an earlier fit has learned, in place of cross-validation.
     """
 
     folds: list[Positions]
     estimates_prior: bool
     further: tuple[Positions, ...] = ()
+    carried: Learned | None = None
 
     @property
     def n_fits(self) -> int:
@@ -82,9 +85,14 @@ class HeldOut(NamedTuple):
 
 
 def plan_folds(
-    taxonomy: Taxonomy, supervision: Supervision, n_documents: int, method: Default, seed: int = 0
+    taxonomy: Taxonomy,
+    supervision: Supervision,
+    n_documents: int,
+    method: Default,
+    seed: int = 0,
+    carried: Learned | None = None,
 ) -> Plan:
-    """Decide which labelled documents are held out in turn.
+    """Decide which labelled documents are held out in turn; none where what they would teach is carried over.
 
     Examples
     --------
@@ -94,8 +102,8 @@ def plan_folds(
     >>> [len(fold) for fold in plan.folds], plan.estimates_prior, plan.n_fits
     ([6, 6, 6, 6, 6], True, 14)
     """
-    if not method.calibrate:
-        return Plan([], False)
+    if not method.calibrate or carried is not None:
+        return Plan([], False, carried=carried)
     count = 3 if min(n_documents, MAX_UNLABELLED) * taxonomy.n_leaves > _LARGE else 5
     folds = _stratified(taxonomy, supervision, count, np.random.default_rng(seed))
     if sum(len(fold) for fold in folds) < _FEWEST:
@@ -167,15 +175,15 @@ class Learned(NamedTuple):
         Whether the votes of documents with the same metadata values are good enough to learn from.
     calibration : Calibration
         How scores become probabilities.
-    held_out : HeldOut
-        The held-out scores that these come from.
+    held_out : HeldOut or None
+        The held-out scores that these come from; None where they were carried over.
     """
 
     correction: Correction
     weights: dict[str, float]
     votes_teach: bool
     calibration: Calibration
-    held_out: HeldOut
+    held_out: HeldOut | None
 
 
 def cross_validate(
@@ -194,6 +202,8 @@ def cross_validate(
     The mixture says how far each leaf is chosen too often or too rarely, and how frequent leaves are: what is trained
     on its posterior would repeat its errors. The whole says how much each opinion counts, and what is probable.
     """
+    if plan.carried is not None:
+        return plan.carried
     all_leaves = taxonomy.leaf_position[supervision.nodes]
     folds = plan.folds
     sample = _sample(vectors, supervision, MAX_UNLABELLED, seed)
@@ -304,11 +314,14 @@ def cross_validate(
     calibration = calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves])
     # Held-out documents are weighted by the prior of their leaves.
     counted = np.exp(log_prior)[leaves] / np.bincount(leaves)[leaves]
+    calibration = calibrate_paths(taxonomy, calibration, seen, leaves, counted)
+    bias = () if correction.bias is None else tuple(correction.bias.tolist())
+    mixture = ((correction.inverse_temperature,), bias, tuple(log_prior.tolist()))
     return Learned(
         correction._replace(log_prior=log_prior),
         weights,
         gained > _MUCH_GAINED or any(group.decides for group in vectors.groups.values()),
-        calibrate_paths(taxonomy, calibration, seen, leaves, counted),
+        replace(calibration, mixture=mixture),
         HeldOut(np.concatenate([held_out, *plan.further]), np.concatenate(scores), len(held_out)),
     )
 

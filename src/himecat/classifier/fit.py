@@ -13,7 +13,7 @@ import numpy.typing as npt
 from himecat.classifier.assess import assess
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
-from himecat.classifier.cross_validation import MAX_UNLABELLED, Plan, cross_validate, plan_folds
+from himecat.classifier.cross_validation import MAX_UNLABELLED, Learned, Plan, cross_validate, plan_folds
 from himecat.classifier.locate import Seeds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
@@ -181,6 +181,7 @@ def fit_default(
     space: JointSpace | None = None,
     known: Mapping[str, View] | None = None,
     decides: Sequence[str] = (),
+    carried: Learned | None = None,
 ) -> Fitted:
     """Fit the default method.
 
@@ -192,15 +193,15 @@ def fit_default(
         Metadata types to leave out.
     space : JointSpace, optional
         A space learned elsewhere, whose word vectors are used.
-    known : mapping of str to View, optional
-        Views by name that an earlier fit has learned from the same documents: labels do not change them.
+    known, carried : mapping of str to View and Learned, optional
+        Of an earlier fit: views of the same documents, which labels do not change, and what cross-validation gave.
     decides : sequence of str
         Metadata types whose values decide the category.
     """
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
     own_seed = random_stream(seed, _CLASSIFIER)
-    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed)
+    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed, carried)
     n_features = len(corpus.words) + sum(len(corpus.metadata[kind].vocabulary) for kind in kinds)
     refuse_beyond_memory(
         memory_of_fit(
@@ -344,7 +345,7 @@ def fit_classifier(
     [0, 0, 1, 1]
     """
     found = None
-    if plan.folds:
+    if plan.folds or plan.carried:
         found = cross_validate(taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance)
         release_memory()
     calibration = uncalibrated(taxonomy) if found is None else found.calibration
@@ -366,7 +367,7 @@ def fit_classifier(
     if advance is not None:
         advance(1)
     quality = None
-    if found is not None:
+    if found is not None and found.held_out is not None:
         assert found.correction.log_prior is not None
         quality = assess(
             taxonomy,
@@ -379,6 +380,6 @@ def fit_classifier(
             ids or [str(row) for row in range(len(vectors))],
             seed,
         )
-    elif method.calibrate:
+    elif method.calibrate and found is None:
         quality = Quality(n_labelled=len(supervision), n_held_out=0, n_looked_at=0)
     return DefaultClassifier(taxonomy, views, scorer, calibration, quality)

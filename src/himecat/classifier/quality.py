@@ -142,8 +142,13 @@ class Quality:
                 f"Too few labelled documents ({self.n_labelled:,}) to estimate the accuracy: at least {FEWEST} have to "
                 "be held out."
             ]
+        said = f"Estimated from {self.n_held_out:,} labelled documents held out in turn, with 90 % intervals:"
+        if not self.levels:
+            said = (
+                "The tree was changed: its accuracy by level is not known until the next fit or correction."
+            )
         found = [
-            f"Estimated from {self.n_held_out:,} labelled documents held out in turn, with 90 % intervals:",
+            said,
             *(
                 f"  level {one.level}: {_percent(one.accuracy)} right ({_percent(one.low)} to {_percent(one.high)})"
                 for one in self.levels

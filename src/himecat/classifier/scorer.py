@@ -62,6 +62,8 @@ class Scorer:
         The mixture after whitening; older models have none.
     votes : Votes, optional
         What documents that share metadata values say of each other.
+    votes_teach : bool
+        Whether linear classifiers have learned from that, too.
     """
 
     directions: FloatArray
@@ -74,6 +76,7 @@ class Scorer:
     apart_weights: FloatArray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     whitened: Whitened | None = None
     votes: Votes | None = None
+    votes_teach: bool = False
 
     def opinions(self, vectors: DocumentVectors) -> Iterator[tuple[str, FloatArray]]:
         """Each opinion by its name: one row per document, one column per leaf."""
@@ -141,6 +144,7 @@ class Scorer:
         settings: dict[str, Any] = {"concentration": self.concentration, "scales": dict(self.scales)}
         if self.votes is not None:
             settings["votes"], own = self.votes.state()
+            settings["votes_teach"] = self.votes_teach
             arrays |= {f"votes/{name}": array for name, array in own.items()}
         return {**settings, "weights": dict(self.weights)}, arrays
 
@@ -168,6 +172,7 @@ class Scorer:
             weights=weights,
             whitened=whitened,
             votes=votes,
+            votes_teach=bool(settings.get("votes_teach", False)),
         )
 
     def check(self, taxonomy: Taxonomy, views: Views) -> None:
@@ -297,6 +302,7 @@ def fit_scorer(
         {name: weight for name, weight in used.items() if name in scales or name.startswith(VOTES)},
         learned[APART],
         found.whitened,
+        votes_teach=votes_teach,
     )
     return scorer if not vectors.groups else _with_votes(scorer, vectors, anchors)
 

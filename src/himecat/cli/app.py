@@ -15,10 +15,14 @@ from himecat.cli.correct import correct, review
 from himecat.cli.evaluate import evaluate
 from himecat.cli.examine import check, demo, explain, synthesize
 from himecat.cli.learn import fit
+from himecat.cli.map import map_
 from himecat.cli.options import OUTPUT
 from himecat.cli.place import predict
 from himecat.cli.places import check_places
+from himecat.cli.propose import propose
 from himecat.cli.score import score
+from himecat.cli.serve import serve
+from himecat.cli.tree import tree
 from himecat.errors import UsageError
 from himecat.runtime.leftovers import clean_leftovers
 from himecat.runtime.terminal import tell, write
@@ -122,7 +126,7 @@ def _program(
 
 # In the order in which a person needs them.
 for command in (
-    *(demo, check, fit, predict, review, correct, explain, synthesize),
+    *(demo, check, fit, predict, review, correct, serve, tree, propose, map_, explain, synthesize),
     *(evaluate, score, compare, ablate, sweep),
 ):
-    app.command(cls=_Command)(command)
+    app.command(command.__name__.rstrip("_"), cls=_Command)(command)

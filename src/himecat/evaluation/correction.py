@@ -51,6 +51,8 @@ class Correction:
         From where to where, the most frequent first.
     accuracy : tuple of (float, float)
         Estimated accuracy before and after by level, where the model estimates it.
+    n_nowhere : int
+        Answers that say that a document belongs to none of the categories.
 
     Examples
     --------
@@ -70,12 +72,15 @@ class Correction:
     n_changed: int | None = None
     moves: tuple[Move, ...] = ()
     accuracy: tuple[tuple[float, float], ...] = ()
+    n_nowhere: int = 0
 
     @property
     def said(self) -> str:
         """What the answers say, in one line."""
-        count = self.n_confirmed + self.n_moved
+        count = self.n_confirmed + self.n_moved + self.n_nowhere
         told = [f"{count:,} answer{'s' * (count != 1)}: {self.n_confirmed:,} confirm, {self.n_moved:,} move"]
+        if self.n_nowhere:
+            told.append(f"{self.n_nowhere:,} {'fit' if self.n_nowhere > 1 else 'fits'} nowhere")
         if self.n_skipped:
             told.append(f"{self.n_skipped:,} to skip")
         if self.n_replaced:
@@ -108,6 +113,7 @@ class Correction:
         return {
             "confirmed": self.n_confirmed,
             "moved": self.n_moved,
+            "nowhere": self.n_nowhere,
             "skipped": self.n_skipped,
             "replaced": self.n_replaced,
             "added": self.n_added,
@@ -131,8 +137,9 @@ def judged(taxonomy: Taxonomy, change: Change, placed: npt.NDArray[np.int64]) ->
         n_skipped=change.n_skipped,
         n_replaced=change.n_replaced,
         n_added=change.n_added,
-        n_labelled=len(np.unique(change.supervision.rows)),
+        n_labelled=len(np.unique(np.concatenate([change.supervision.rows, change.supervision.nowhere]))),
         n_documents=len(change.corpus),
+        n_nowhere=change.n_nowhere,
     )
 
 

@@ -11,6 +11,7 @@ from himecat.input.documents import VALUE_SEPARATOR, Fields, is_missing
 from himecat.input.formats import Record, iter_records
 from himecat.input.kinds import NAME
 from himecat.input.label_studio import label_in
+from himecat.input.labels import NOWHERE, is_nowhere
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, joint_of, path_of
 from himecat.input.taxonomy.tree import Taxonomy
@@ -23,6 +24,9 @@ CUT = " [...]"
 """Ends a text that was cut to `LONGEST_TEXT` characters."""
 
 LONGEST_TEXT = 2_000
+
+NOWHERE_NODE = -1
+"""The node of an answer that says that a document belongs to none of the categories."""
 
 _SKIP = "skip"
 _NUMBERS = tuple(str(number) for number in range(1, N_SUGGESTIONS + 1))
@@ -59,7 +63,7 @@ class ReviewColumns(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer: where it was read, the document it is about, and the node that it names."""
+    """An answer: where it was read, the document it is about, and the node that it names, or `NOWHERE_NODE`."""
 
     place: str
     id: str
@@ -153,10 +157,12 @@ def read_answers(
             continue
         before = found.given.get(name)
         if before is not None and before.node != node:
+            here, there = (
+                NOWHERE if one == NOWHERE_NODE else taxonomy.title(one) for one in (node, before.node)
+            )
             problems.error(
                 record.place,
-                f"the document {name!r} is {taxonomy.title(node)} here and {taxonomy.title(before.node)} at "
-                f"{before.place}: leave one of the answers.",
+                f"the document {name!r} is {here} here and {there} at {before.place}: leave one of the answers.",
             )
         elif before is None:
             found.given[name] = Answer(record.place, name, node, record)
@@ -196,6 +202,8 @@ def _node(
     value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColumns, separator: str
 ) -> int | None:
     """The node that an answer names; None for a document to skip."""
+    if is_nowhere(value) and NOWHERE not in taxonomy.nodes_by_name:
+        return NOWHERE_NODE
     if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
         value = str(int(value))
     if not isinstance(value, str):

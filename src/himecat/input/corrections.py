@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError
-from himecat.input.answers import Answers, new_documents, read_answers
+from himecat.input.answers import NOWHERE_NODE, Answers, new_documents, read_answers
 from himecat.input.builder import Origin
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision, Vocabulary
@@ -77,6 +77,8 @@ class Change:
         The answers: the rows of their documents, and what they name.
     n_added, n_skipped, n_replaced : int
         Documents that are new, that somebody wants skipped, and whose older label was another one.
+    n_nowhere : int
+        Answers that say that a document belongs to none of the categories; they are not among `rows`.
     """
 
     corpus: Corpus
@@ -86,6 +88,7 @@ class Change:
     n_added: int
     n_skipped: int
     n_replaced: int
+    n_nowhere: int = 0
 
 
 def plan_change(
@@ -155,28 +158,33 @@ def plan_change(
     if not given.given and not any(map(len, added)):
         skipped = f" but for {given.skipped:,} to skip" if given.skipped else ""
         raise DataError(f"There is no answer{skipped}: fill in the column 'answer', or name new documents.")
-    rows = np.array([known[name] for name in given.given], dtype=np.int64)
-    nodes = np.array([answer.node for answer in given.given.values()], dtype=np.int64)
+    answered = {known[name]: answer.node for name, answer in given.given.items()}
+    nowhere = [row for row, node in answered.items() if node == NOWHERE_NODE]
+    rows = np.array([row for row, node in answered.items() if node != NOWHERE_NODE], dtype=np.int64)
+    nodes = np.array([node for node in answered.values() if node != NOWHERE_NODE], dtype=np.int64)
     before = dict(zip(supervision.rows.tolist(), supervision.nodes.tolist(), strict=True))
+    before |= dict.fromkeys(supervision.nowhere.tolist(), NOWHERE_NODE)
     labels |= dict(zip(rows.tolist(), nodes.tolist(), strict=True))
+    new_labels = labels | dict.fromkeys(nowhere, NOWHERE_NODE)
     return Change(
         extended(corpus, added),
-        _with_labels(supervision, labels),
+        _with_labels(supervision, labels, nowhere),
         rows,
         nodes,
         sum(map(len, added)),
         given.skipped,
-        sum(before.get(row, node) != node for row, node in labels.items()),
+        sum(before.get(row, node) != node for row, node in new_labels.items()),
+        len(nowhere),
     )
 
 
-def _with_labels(supervision: Supervision, labels: Mapping[int, int]) -> Supervision:
-    stays = ~np.isin(supervision.rows, list(labels))
+def _with_labels(supervision: Supervision, labels: Mapping[int, int], away: Sequence[int]) -> Supervision:
+    stays = ~np.isin(supervision.rows, [*labels, *away])
     rows = np.concatenate([supervision.rows[stays], np.array(list(labels), dtype=np.int64)])
     nodes = np.concatenate([supervision.nodes[stays], np.array(list(labels.values()), dtype=np.int64)])
     # As a fit has them, which reads labels in the order of the documents.
     order = np.argsort(rows, kind="stable")
-    nowhere = np.setdiff1d(supervision.nowhere, rows)
+    nowhere = np.union1d(np.setdiff1d(supervision.nowhere, rows), np.array(away, dtype=np.int64))
     return replace(supervision, rows=rows[order], nodes=nodes[order], nowhere=nowhere)
 
 

@@ -171,6 +171,8 @@ def _classifier(
     kind: type[Classifier]
     if kept["name"] == "default":
         from himecat.classifier.fit import DefaultClassifier as kind
+    elif kept["name"] == "regrouped":
+        from himecat.classifier.regrouped import RegroupedClassifier as kind
     elif kept["name"] == "several":
         from himecat.classifier.several import SeveralClassifier as kind
     elif kept["name"] == "top-down":

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from himecat.errors import HimecatError, OutputError, spelled
-from himecat.runtime.exchange import exchange, sync_folder, sync_tree
-from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover, swap_by_renames
+from himecat.runtime.exchange import sync_folder, sync_tree
+from himecat.runtime.leftovers import clean_leftovers, new_file, new_folder, recover
+from himecat.runtime.replacing import move_in
 
 MODEL_FILE = "model.json"
 """The file that tells a model folder from any other folder."""
@@ -34,8 +35,6 @@ MODEL_FORMAT = "himecat-model"
 
 _HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"' + MODEL_FORMAT.encode() + rb'"\s*,')
 _HEAD_BYTES = 256
-# Writers of one target that are in each other's way try again.
-_ATTEMPTS = 20
 _OPEN_FILES = ("/dev/std", "/dev/fd/", "/proc/self/fd/")
 
 
@@ -158,7 +157,7 @@ def _folder_in_place(folder: str | os.PathLike[str], what: str, *, replace: bool
         try:
             yield temporary
             sync_tree(temporary)
-            if not _move_in(temporary, target, replace=replace):
+            if not move_in(temporary, target, replace=replace):
                 raise _exists_already(shown)
             sync_folder(target.parent)
         finally:
@@ -362,24 +361,3 @@ def _is_stream(path: str | Path) -> bool:
     """Whether a path leads to a pipe, a device or an open file, which a rename would cut off."""
     is_open = os.path.abspath(path).startswith(_OPEN_FILES)
     return os.path.exists(path) and (is_open or not os.path.isfile(path))
-
-
-def _move_in(temporary: Path, target: Path, *, replace: bool) -> bool:
-    """Give a finished folder its name; whoever had it is under the temporary name then. False where it is taken."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            if not (replace and os.path.lexists(target)):
-                os.rename(temporary, target)
-            elif not stat.S_ISDIR(os.lstat(target).st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            elif not exchange(temporary, target):
-                swap_by_renames(temporary, target)
-            return True
-        except OSError as error:
-            taken = error.errno in (errno.ENOTEMPTY, errno.EEXIST)
-            if taken and not replace:
-                return False
-            # Another writer has put its folder there, or taken the old one away, in the meantime.
-            if attempt == _ATTEMPTS - 1 or not (taken or error.errno == errno.ENOENT):
-                raise
-    return False

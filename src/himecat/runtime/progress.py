@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TextIO
@@ -141,6 +141,24 @@ def silent() -> Progress:
     return Progress(quiet=True)
 
 
+class ReportedProgress(Progress):
+    """Tells a function how far the work has come instead of people: the stage, and the share of it that is done.
+
+    Examples
+    --------
+    >>> progress = ReportedProgress(lambda title, share: print(title, share))
+    >>> with progress.stage("Reading documents", total=2) as stage:
+    ...     stage.advance()
+    Reading documents 0.0
+    Reading documents 0.5
+    Reading documents 1.0
+    """
+
+    def __init__(self, report: Callable[[str, float], None]) -> None:
+        super().__init__(quiet=True)
+        self._display = _Reported(report)
+
+
 class _SafeStream:
     """A stream that ignores a reader that is gone: the work goes on."""
 
@@ -194,6 +212,24 @@ class _Lines:
         if self._stream is not None:
             self._stream.write(f"{sentence}\n")
             self._stream.flush()
+
+
+class _Reported(_Lines):
+    """Tells a function."""
+
+    def __init__(self, report: Callable[[str, float], None]) -> None:
+        super().__init__(None)
+        self._report = report
+
+    def began(self, stage: Stage) -> None:
+        self._report(stage.title, 0.0)
+
+    def advanced(self, stage: Stage) -> None:
+        self._report(stage.title, min(stage.done / stage.total, 1.0) if stage.total else 0.0)
+
+    def ended(self, stage: Stage, finished: bool) -> None:
+        if finished:
+            self._report(stage.title, 1.0)
 
 
 class _Bars(_Lines):

@@ -15,10 +15,11 @@ from himecat.classifier.several import SeveralClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
-from himecat.input.corpus import Corpus
+from himecat.input.corpus import Corpus, Supervision
 from himecat.input.corrections import RawLabels, plan_change
 from himecat.input.problems import Problems
 from himecat.input.separators import checked
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default, Method, check_number
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.predictor import Predictor
@@ -126,6 +127,36 @@ class Corrector(Predictor):
         corpus, supervision = self._learned_from.read()
         return LearnedFrom(corpus.aligned(self.space_.vocabulary, self.space_.values), supervision)
 
+    def learned_from(self) -> LearnedFrom:
+        """The documents and labels that the model was fitted on, as ids of its words and metadata values.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(["red fox", "old car"], ["animals", "things"])
+        >>> corpus, labels = model.learned_from()
+        >>> corpus.ids, labels.nodes.tolist()
+        (['0', '1'], [1, 2])
+        """
+        return self._kept()
+
+    def learned_documents(self, what: str) -> LearnedFrom:
+        """The documents and labels that the model was fitted on; `what` they are needed for, if it cannot be done."""
+        self._refuse_several(what)
+        return self._kept()
+
+    def kept_documents(self) -> Corpus:
+        """The documents that the model was fitted on, in the ids of its vocabularies.
+
+        Examples
+        --------
+        >>> from himecat import Default, HiMeCat
+        >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(["red fox", "old car"], ["animals", "things"])
+        >>> model.kept_documents().ids
+        ['0', '1']
+        """
+        return self._kept().corpus
+
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
         found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
@@ -190,23 +221,11 @@ class Corrector(Predictor):
         shown.say(found.said)
         if change.n_added:
             shown.say("note: words that only new documents have are not learned until a whole fit.")
-        views = self._views()
-        options = self._input_options(change.corpus, self.method_) | {
-            "taxonomy": tree,
-            "keywords": self.keywords_,
-            "tokenizer": change.corpus.words.tokenizer,
-            "fields": self.fields(),
-            "separator": self.separator_,
-        }
-        material = validate.read_material(
-            change.corpus, change.supervision, readers=readers_of(views), progress=shown, **options
-        )
         more: dict[str, Any] = {}
         if isinstance(self.method_, Default) and not change.n_added:
             # Labels change neither the vectors of words nor the topics.
             more["known"] = self.classifier_.learned_views
-        # The kept documents have only the metadata types that are used.
-        self._learn(material, self.method_, views, shown, **more)
+        self._fit_again(change.corpus, change.supervision, tree, self.keywords_, shown, **more)
         moves = moves_between(tree, before, self._leaves_of(change.corpus))
         return replace(
             found,
@@ -214,3 +233,28 @@ class Corrector(Predictor):
             moves=moves,
             accuracy=accuracies(quality, getattr(self, "quality_", None)),
         )
+
+    def _fit_again(
+        self,
+        corpus: Corpus,
+        supervision: Supervision,
+        tree: Taxonomy,
+        keywords: dict[str, list[str]] | None,
+        progress: Progress,
+        **more: Any,
+    ) -> None:
+        """Fit on documents in the ids of the model's vocabularies."""
+        views = self._views()
+        options = self._input_options(corpus, self.method_) | {
+            "taxonomy": tree,
+            "keywords": keywords,
+            "tokenizer": corpus.words.tokenizer,
+            "fields": self.fields(),
+            "separator": self.separator_,
+        }
+        options["allow_empty_leaves"] |= more.pop("allow_empty_leaves", False)
+        material = validate.read_material(
+            corpus, supervision, readers=readers_of(views), progress=progress, **options
+        )
+        # The kept documents have only the metadata types that are used.
+        self._learn(material, self.method_, views, progress, **more)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.rules import rule_from_state
+from himecat.input.taxonomy.earlier import changes_state, with_changes
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer
 from himecat.views.matrices import FloatArray, check_shapes
@@ -131,7 +132,9 @@ class JointSpace:
             arrays[f"metadata/{kind}"] = vectors
             arrays[f"metadata_counts/{kind}"] = self.values[kind].counts
         rules = {kind: values.rule.state() for kind, values in self.values.items() if values.rule is not None}
+        changes = changes_state(self.taxonomy)
         return {
+            **({"tree_changes": changes} if changes else {}),
             **({"metadata_rules": rules} if rules else {}),
             "taxonomy": {"names": list(self.taxonomy.names), "parents": list(self.taxonomy.parents)},
             "metadata": {kind: list(values.names) for kind, values in self.values.items()},
@@ -165,6 +168,7 @@ class JointSpace:
             return Vocabulary(tuple(names), arrays[counts], **more)
 
         taxonomy = Taxonomy(settings["taxonomy"]["names"], settings["taxonomy"]["parents"])
+        taxonomy = with_changes(taxonomy, settings.get("tree_changes", ()))
         metadata: Mapping[str, Sequence[str]] = settings["metadata"]
         # Older models take all values as they are.
         rules = {kind: rule_from_state(state) for kind, state in settings.get("metadata_rules", {}).items()}

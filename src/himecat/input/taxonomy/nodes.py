@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ from himecat.input.taxonomy.spelling import Spelling
 from himecat.input.taxonomy.wording import shown_path
 
 IntArray = npt.NDArray[np.int64]
+
+GONE = -1
+"""Stands for the node of a category that was deleted."""
 
 
 class Lineages:
@@ -48,6 +53,9 @@ class Nodes:
     >>> nodes.leaves, nodes.path(3)
     ((2, 3), ('a', 'c'))
     """
+
+    earlier: Earlier | None = None
+    """The tree before it was changed; labels that are not in this one are looked for there."""
 
     def __init__(self, names: Sequence[str], parents: Sequence[int]) -> None:
         if len(names) != len(parents) or not names:
@@ -83,6 +91,19 @@ class Nodes:
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(len(self)))
+
+    def since(self, earlier: Earlier | None) -> Self:
+        """The same tree, which knows the one before it.
+
+        Examples
+        --------
+        >>> before, now = Nodes(["ROOT", "a"], [-1, 0]), Nodes(["ROOT", "b"], [-1, 0])
+        >>> now.since(Earlier(before, (0, 1))).earlier.tree.names
+        ('ROOT', 'a')
+        """
+        found = type(self)(self.names, self.parents)
+        found.earlier = earlier
+        return found
 
     @property
     def n_leaves(self) -> int:
@@ -314,3 +335,30 @@ class Nodes:
                 return None
             node = below
         return node
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A tree, and what became of its nodes in the next one.
+
+    Attributes
+    ----------
+    tree : Nodes
+        The tree before the change; it may know an earlier one itself.
+    nodes : tuple of int
+        For each of its nodes the node of the next tree; `GONE` where the category was deleted with its labels.
+    said : tuple of str
+        What was changed, a sentence each.
+
+    Examples
+    --------
+    >>> from himecat import Taxonomy
+    >>> before = Taxonomy.from_paths([("animals", "dogs"), ("things",)])
+    >>> now = Taxonomy.from_paths([("animals", "hounds"), ("things",)]).since(Earlier(before, (0, 1, 2, 3)))
+    >>> now.title(now.find("animals/dogs"))
+    'animals/hounds'
+    """
+
+    tree: Nodes
+    nodes: tuple[int, ...]
+    said: tuple[str, ...] = ()

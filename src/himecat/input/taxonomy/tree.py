@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from himecat.input.taxonomy.earlier import find_through
 from himecat.input.taxonomy.label_search import find_node, label_names
 from himecat.input.taxonomy.nodes import Nodes
 
@@ -88,7 +89,8 @@ class Taxonomy(Nodes):
 
         A string is the name of a category, or an `a/b/c` path where no single category has that name. A list is a
         path from the top; a path that starts further down, or names on one lineage in any order, mean the deepest
-        of them. The root's name may lead a path: it is the way to say that a path starts at the top.
+        of them. The root's name may lead a path: it is the way to say that a path starts at the top. A label of
+        before the tree was changed means what became of its category.
 
         Raises
         ------
@@ -105,4 +107,4 @@ class Taxonomy(Nodes):
         ...
         himecat.errors.DataError: unknown label 'phisics'; did you mean 'physics'?
         """
-        return find_node(self, label)
+        return find_node(self, label) if self.earlier is None else find_through(self, label)
