@@ -21,7 +21,21 @@ from conftest import TINY, Himecat
 from himecat.sample import METADATA, sample_taxonomy
 
 COMMANDS = (
-    *("demo", "check", "fit", "predict", "review", "correct", "explain", "synthesize", "evaluate", "score"),
+    *(
+        "demo",
+        "check",
+        "fit",
+        "predict",
+        "review",
+        "correct",
+        "tree",
+        "propose",
+        "map",
+        "explain",
+        "synthesize",
+        "evaluate",
+        "score",
+    ),
     *("compare", "ablate", "sweep"),
 )
 HEAVY = ("torch", "numba", "sklearn", "pandas", "scipy", "numpy", "pyarrow", "polars", "yaml")

@@ -163,7 +163,7 @@ def test_every_command_that_writes_is_guarded() -> None:
     }
     assert {option for command, option in written if command == "compare"} == {*TABLES, "--figures"}
     assert {command for command, _ in written} == {
-        "demo", "check", "fit", "predict", "review", "correct", "explain", "synthesize",
+        "demo", "check", "fit", "predict", "review", "correct", "tree", "propose", "map", "explain", "synthesize",
         "evaluate", "score", "compare", "ablate", "sweep",
     }  # fmt: skip
 

@@ -67,9 +67,9 @@ class Proposal:
         Examples
         --------
         >>> Proposal(("chess", "board", "engine", "play"), np.arange(3), 0, 0.9).name
-        'chess, board, engine'
+        'chess board engine'
         """
-        return ", ".join(self.words[:3])
+        return " ".join(self.words[:3])
 
 
 class Known(NamedTuple):

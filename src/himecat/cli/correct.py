@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names, open_model, write_json
-from himecat.cli.places import check_places
-
-if TYPE_CHECKING:
-    from himecat.estimator import HiMeCat
+from himecat.cli.places import check_encoder
 
 
 def review(
@@ -64,7 +59,7 @@ def review(
         fitted.set_params(text=names(text))
     if id_field is not None:
         fitted.set_params(id_field=id_field)
-    _check_encoder({"--output": output}, fitted)
+    check_encoder({"--output": output}, fitted.encoder)
     rows = fitted.review(documents, count, seed)
     write_review(output, rows, fitted.taxonomy_, fitted.fields(), fitted.separator_)
     Progress(quiet=quiet).say(
@@ -128,7 +123,7 @@ def correct(
     fitted = open_model(model, online=online, quiet=quiet)
     if not dry_run:
         check_target(target, replaces, "The model")
-    _check_encoder({"--json": json, "--output": output}, fitted)
+    check_encoder({"--json": json, "--output": output}, fitted.encoder)
     fitted.set_params(threads=threads, sheet=sheet, delimiter=delimiter)
     progress = Progress(quiet=quiet)
     found = fitted.correct(answers, add, separator=separator, dry_run=dry_run, progress=progress)
@@ -144,9 +139,3 @@ def correct(
         write(found.said if dry_run else found.done)
     if not dry_run:
         progress.say(f"The model is in {target}.")
-
-
-def _check_encoder(outputs: Mapping[str, Path | None], fitted: HiMeCat) -> None:
-    """The folder of a model may name another one, which is read."""
-    given = {option: output for option, output in outputs.items() if output is not None}
-    check_places(given, [] if fitted.encoder is None else [os.fspath(fitted.encoder)])

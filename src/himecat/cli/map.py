@@ -9,6 +9,7 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, open_model
+from himecat.cli.places import check_encoder
 from himecat.errors import UsageError
 
 
@@ -42,6 +43,7 @@ def map_(
     if suffix not in (".html", ".png", ".svg"):
         raise UsageError(f"A map is written as .html, .png or .svg, not as {output.name!r}.")
     fitted = open_model(model, online=online, quiet=quiet)
+    check_encoder({"--output": output}, fitted.encoder)
     fitted.set_params(threads=threads, skip_bad=skip_bad, sheet=sheet, delimiter=delimiter)
     progress = Progress(quiet=quiet)
     with progress.stage("Placing the documents", total=1):

@@ -100,3 +100,9 @@ def _identities(path: str) -> Iterator[_Identity]:
             return
         if (found := _identity(name)) is not None:
             yield found
+
+
+def check_encoder(outputs: Mapping[str, Path | None], encoder: str | os.PathLike[str] | None) -> None:
+    """The folder of a model may name another one, which is read."""
+    given = {option: output for option, output in outputs.items() if output is not None}
+    check_places(given, [] if encoder is None else [os.fspath(encoder)])

@@ -9,6 +9,7 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import open_model
+from himecat.cli.places import check_encoder
 
 
 def propose(
@@ -51,6 +52,7 @@ def propose(
     from himecat.teaching.proposing import propose_categories
 
     fitted = open_model(model, online=online, quiet=quiet)
+    check_encoder({"--output": output}, fitted.encoder)
     fitted.set_params(threads=threads, skip_bad=skip_bad, sheet=sheet, delimiter=delimiter)
     progress = Progress(quiet=quiet)
     with progress.stage("Grouping the documents", total=1):

@@ -13,6 +13,7 @@ from himecat.cli.options import counted, name_or_names, names, write_json
 if TYPE_CHECKING:
     from himecat.evaluation.metrics import Scores
     from himecat.evaluation.set_metrics import SetScores
+    from himecat.input.taxonomy.tree import Taxonomy
 
 
 def score(
@@ -35,7 +36,16 @@ def score(
         ),
     ] = None,
     per_leaf: o.PerLeaf = 5,
-    taxonomy: o.Tree = None,
+    taxonomy: Annotated[
+        Path | None,
+        o.option(
+            o.INPUT,
+            "The category tree, or a model folder: its tree, and what it was before it was changed. Without it, the "
+            "tree that predictions and labels span.",
+            "--taxonomy",
+            metavar="FILE",
+        ),
+    ] = None,
     text: o.Text = "text",
     labels: o.LabelField = "labels",
     id_field: o.IdField = "id",
@@ -53,8 +63,14 @@ def score(
     from himecat.compare.protocol.scoring import score_predictions
     from himecat.input.documents import Fields
     from himecat.input.reading import Reading
+    from himecat.runtime.files import MODEL_FILE
     from himecat.runtime.progress import Progress
 
+    tree: Path | Taxonomy | None = taxonomy
+    if taxonomy is not None and (taxonomy / MODEL_FILE).is_file():
+        from himecat.model_folder.model import tree_of
+
+        tree = tree_of(taxonomy)
     found, missing, labelled = score_predictions(
         predictions,
         dataset,
@@ -67,7 +83,7 @@ def score(
             id_field,
             reading=Reading.given(sheet, delimiter, separator),
         ),
-        taxonomy=taxonomy,
+        taxonomy=tree,
     )
     progress = Progress(quiet=quiet)
     if labelled:

@@ -9,6 +9,7 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import names, open_model, write_json
+from himecat.cli.places import check_encoder
 from himecat.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def tree(
     target, replaces = (model, True) if output is None else (output, overwrite)
     digest = digest_of(model)
     fitted = open_model(model, online=online, quiet=quiet)
+    check_encoder({"--json": json, "--output": output}, fitted.encoder)
     fitted.set_params(threads=threads, sheet=sheet, delimiter=delimiter)
     if given is None:
         _show(fitted, json)

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from himecat.classifier.protocol import Classifier, Fitted, Round
 from himecat.errors import HimecatError, ModelFolderError, UsageError
 from himecat.input.problems import Problems
+from himecat.input.taxonomy.earlier import with_changes
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import Tokenizer, get_tokenizer, tokenizer_from_state
 from himecat.methods import METHODS, Method
 from himecat.model_folder.files import CORPUS_KEY, damaged, read_model, require_keys, write_model
@@ -124,6 +126,17 @@ def load(folder: str | os.PathLike[str], arguments: Collection[str]) -> SavedMod
         # A message may run over several lines.
         found = " ".join(str(error).split()) or type(error).__name__
         raise damaged(folder, MODEL_FILE, f"it does not fit {WEIGHTS_FILE}: {found}") from error
+
+
+def tree_of(folder: str | os.PathLike[str]) -> Taxonomy:
+    """The tree of a model folder, which knows what it was before it was changed."""
+    document, _ = read_model(folder)
+    require_keys(document, ["taxonomy"], folder)
+    try:
+        kept = document["taxonomy"]
+        return with_changes(Taxonomy(kept["names"], kept["parents"]), document.get("tree_changes", ()))
+    except (HimecatError, LookupError, TypeError, ValueError) as error:
+        raise damaged(folder, MODEL_FILE, str(error).rstrip(".")) from error
 
 
 def _holds_numbers(name: str) -> bool:

@@ -160,7 +160,7 @@ def propose_children(model: TreeEditor, label: Any, count: int) -> dict[str, lis
         own = np.flatnonzero(group_of == group)
         own = own[np.argsort(-(vectors[own] @ centres[group]), kind="stable")]
         words = distinctive_words(some.tokens, some.words, own)
-        name = ", ".join(words[:3]) or f"group {group + 1}"
+        name = " ".join(words[:3]) or f"group {group + 1}"
         if len(own):
             found.setdefault(name, []).extend(some.ids[row] for row in own[:EXAMPLES].tolist())
     return found

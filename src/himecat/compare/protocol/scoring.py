@@ -44,7 +44,7 @@ def read_predictions(
         if not named or not isinstance(path, list) or not all(isinstance(part, str) for part in path):
             problems.error(record.place, "a prediction needs an 'id' and a 'path' (a list of names).")
             continue
-        node = taxonomy.walk(path)
+        node = _node(taxonomy, path)
         if node is None:
             problems.error(record.place, f"the path {quoted('/'.join(path))} is not in the tree.")
             continue
@@ -55,6 +55,17 @@ def read_predictions(
             labelled.add(str(name))
     problems.raise_errors()
     return found, labelled
+
+
+def _node(taxonomy: Taxonomy, path: list[str]) -> int | None:
+    """The node of a path, also of one of before the tree was changed; None where there is none."""
+    found = taxonomy.walk(path)
+    if found is None and taxonomy.earlier is not None:
+        try:
+            return taxonomy.find(path)
+        except DataError:
+            return None
+    return found
 
 
 def read_sets(predictions: str | os.PathLike[str], taxonomy: Taxonomy) -> dict[str, list[int]]:
@@ -70,7 +81,7 @@ def read_sets(predictions: str | os.PathLike[str], taxonomy: Taxonomy) -> dict[s
         if not isinstance(name, str | int) or not isinstance(paths, list):
             problems.error(record.place, "a prediction needs an 'id' and 'paths' (a list of lists of names).")
             continue
-        nodes = [taxonomy.walk(path) if isinstance(path, list) else None for path in paths]
+        nodes = [_node(taxonomy, path) if isinstance(path, list) else None for path in paths]
         if None in nodes:
             problems.error(record.place, f"the path {quoted(paths[nodes.index(None)])} is not in the tree.")
         found[str(name)] = [node for node in nodes if node]
@@ -102,7 +113,7 @@ def score_predictions(
     without_draw: int | None = None,
     per_leaf: int = 5,
     fields: Fields | None = None,
-    taxonomy: str | os.PathLike[str] | None = None,
+    taxonomy: str | os.PathLike[str] | Taxonomy | None = None,
 ) -> tuple[Scores | SetScores, int, int]:
     """Score a file of predictions; also returns how many documents of the dataset have none, or kept their label.
 
@@ -120,7 +131,7 @@ def score_predictions(
         Labelled documents per leaf of that draw.
     fields : Fields, optional
         The dataset's fields with text, labels and id.
-    taxonomy : path, optional
+    taxonomy : path or Taxonomy, optional
         The tree, of a file; without it, the one that predictions and labels span.
     """
     if path_kind(folder) == "file":
@@ -170,7 +181,7 @@ def _score_by_file(
     predictions: str | os.PathLike[str],
     file: str | os.PathLike[str],
     fields: Fields,
-    taxonomy: str | os.PathLike[str] | None,
+    taxonomy: str | os.PathLike[str] | Taxonomy | None,
 ) -> tuple[Scores | SetScores, int, int]:
     problems = Problems()
     fields = prepare(file, fields, True, problems).fields

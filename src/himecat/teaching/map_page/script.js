@@ -119,7 +119,7 @@ function redraw() {
 
 function draw() {
   /* As large as leaves room for all of them, and larger the nearer one looks. */
-  const size = Math.min(9, Math.max(1.2, Math.sqrt((width * height) / count) * 0.22 * Math.sqrt(camera.zoom)));
+  const size = Math.min(9, Math.max(1.2, Math.sqrt((width * height) / count) * 0.3 * Math.sqrt(camera.zoom)));
   const alpha = Math.min(0.9, 0.45 + 0.1 * camera.zoom);
   if (gl) {
     gl.viewport(0, 0, still.width, still.height);
