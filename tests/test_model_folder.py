@@ -4,7 +4,8 @@
 newest. `model-v1` was made by the first release, `model-v2` with the default that came after it, `model-v3` when
 topics, biases and the confidence of the likeliest path were added to that, `model-v4` when every part of a model
 came to keep its own state, `model-v5` when model.json came to carry a digest of itself,
-`model-v6` when the weights of opinions came to be learned.
+`model-v6` when the weights of opinions came to be learned, `model-v7` when documents came to vote on each other and
+trees to be changed.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ SECOND = FIXTURES / "model-v2"
 THIRD = FIXTURES / "model-v3"
 FOURTH = FIXTURES / "model-v4"
 FIFTH = FIXTURES / "model-v5"
-NEWEST = FIXTURES / "model-v6"
-ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, FIFTH, NEWEST]
+SIXTH = FIXTURES / "model-v6"
+NEWEST = FIXTURES / "model-v7"
+ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, FIFTH, SIXTH, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -150,11 +152,11 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 
 def test_the_kept_models_are_of_all_kinds() -> None:
-    first, second, third, fourth, fifth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
+    first, second, third, fourth, fifth, sixth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    for later in (second, third, fourth, fifth, newest):
+    for later in (second, third, fourth, fifth, sixth, newest):
         assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
@@ -163,11 +165,13 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    for later in (third, fourth, fifth, newest):
+    for later in (third, fourth, fifth, sixth, newest):
         assert later.method_.topics > 0
         assert later.classifier_.views["topics"].vectors.size > 0
         assert any(later.classifier_.calibration.bias)
         assert len(later.classifier_.calibration.paths) == 3
+    assert isinstance(newest.classifier_, DefaultClassifier)
+    assert newest.classifier_.scorer.votes is not None
 
 
 def test_every_version_of_the_format_has_a_kept_model() -> None:
