@@ -13,7 +13,7 @@ from himecat.classifier.calibration import Calibration, calibrate, calibrate_pat
 from himecat.classifier.label_prior import estimate_log_prior, shrink_log_prior
 from himecat.classifier.locate import MIXTURE_TEMPERATURE, Correction, Located, Seeds, locate
 from himecat.classifier.scorer import fit_scorer, usual_weights
-from himecat.classifier.stacking import log_likelihood, stack
+from himecat.classifier.stacking import stack_or_drop
 from himecat.classifier.votes import USUAL_VOTES, VOTES
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -37,7 +37,7 @@ _MOST_JUDGED = 3_000
 # Unlabelled documents per leaf below which the label prior is not estimated.
 _FEW_PER_LEAF = 5
 # Log-likelihood of held-out documents that votes must bring before classifiers learn from them.
-_MUCH_GAINED = 5.0
+_MUCH_GAINED = 1.0
 
 
 class Plan(NamedTuple):
@@ -305,10 +305,7 @@ def cross_validate(
         by_opinion = {
             name: np.concatenate([one[name] for one in opinions[: len(folds)]]) for name in opinions[0]
         }
-        without_votes = {name: part for name, part in by_opinion.items() if name not in voting}
-        weights = stack(by_opinion, leaves, weights, voting)
-        gained = log_likelihood(by_opinion, leaves, weights)
-        gained -= log_likelihood(without_votes, leaves, stack(without_votes, leaves, usual))
+        weights, gained = stack_or_drop(by_opinion, leaves, weights, voting)
     scores = [_summed(one, weights) for one in opinions]
     seen = np.concatenate(scores[: len(folds)])
     calibration = calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves])

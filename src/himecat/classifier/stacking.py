@@ -21,6 +21,8 @@ _FEWEST = 20
 _PRIOR, _VIEW_PRIOR = 40.0, 3.0
 # That of opinions that may be worth nothing or everything.
 _FREE_PRIOR = 2.0
+# Log-likelihood that such an opinion may seem to cost: less is chance.
+_TOLERATED = 1.0
 # That of the overall scale, which is all but free.
 _SCALE_PRIOR = 0.5
 # No weight is more than exp(this) times its usual value, or less than its inverse.
@@ -72,6 +74,46 @@ def stack(
     logs = _most_probable(parts, leaves, centre, strength)
     found = dict(zip(names, np.exp(logs).tolist(), strict=True))
     return {name: float(found.get(name, 0.0)) for name in opinions}
+
+
+def stack_or_drop(
+    opinions: Mapping[str, FloatArray],
+    leaves: npt.NDArray[np.integer],
+    usual: Mapping[str, float],
+    free: Collection[str],
+) -> tuple[dict[str, float], float]:
+    """Weights as `stack` learns them, 0 for free opinions that make the right leaves less probable.
+
+    Returns
+    -------
+    weights, gained
+        The weights, and by how much the free opinions together raise the log-likelihood.
+
+    Examples
+    --------
+    >>> truth = np.tile([0, 1], 50)
+    >>> right = np.eye(2, dtype=np.float32)[truth]
+    >>> noise = np.random.default_rng(0).normal(size=(100, 2)).astype(np.float32)
+    >>> opinions = {"text": right + noise / 9, "good": right - noise / 9, "bad": 20 * noise}
+    >>> found, gained = stack_or_drop(opinions, truth, dict.fromkeys(opinions, 1.0), ("good", "bad"))
+    >>> found["good"] > 0.5, found["bad"], gained > 0
+    (True, 0.0, True)
+    """
+
+    def fitted(names: Collection[str]) -> tuple[dict[str, float], float]:
+        some = {name: part for name, part in opinions.items() if name in names}
+        weights = stack(some, leaves, usual, free)
+        return weights, log_likelihood(some, leaves, weights)
+
+    everything = list(opinions)
+    weights, reached = fitted(everything)
+    wanted = [name for name in everything if name in free]
+    kept = [one for one in wanted if reached - fitted([n for n in everything if n != one])[1] > -_TOLERATED]
+    plain = [name for name in everything if name not in free]
+    if len(kept) < len(wanted):
+        weights, reached = fitted([*plain, *kept])
+    gained = reached - fitted(plain)[1] if kept else 0.0
+    return {name: weights.get(name, 0.0) for name in everything}, gained
 
 
 def log_likelihood(
