@@ -93,8 +93,8 @@ def stack_or_drop(
     --------
     >>> truth = np.tile([0, 1], 50)
     >>> right = np.eye(2, dtype=np.float32)[truth]
-    >>> noise = np.random.default_rng(0).normal(size=(100, 2)).astype(np.float32)
-    >>> opinions = {"text": right + noise / 9, "good": right - noise / 9, "bad": 20 * noise}
+    >>> noise = np.random.default_rng(0).normal(size=(3, 100, 2)).astype(np.float32)
+    >>> opinions = {"text": right + noise[0], "good": right + noise[1], "bad": 50 * noise[2]}
     >>> found, gained = stack_or_drop(opinions, truth, dict.fromkeys(opinions, 1.0), ("good", "bad"))
     >>> found["good"] > 0.5, found["bad"], gained > 0
     (True, 0.0, True)
