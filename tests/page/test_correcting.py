@@ -161,6 +161,31 @@ def test_two_pages_follow_each_other_and_do_not_clash(page: Any, open_page: Open
     expect(page.locator("#list .document", has_text=name).locator(".badge")).to_contain_text("none of these")
 
 
+def test_an_answer_to_many_does_not_replace_one_that_was_not_seen(page: Any, open_page: Open) -> None:
+    other = open_page(expect="409")
+    other.evaluate("window.dispatchEvent(new Event('pagehide'))")
+    name = shown(page)
+    other.locator("#list").focus()
+    other.keyboard.press("x")
+    for _ in range(2):
+        other.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("n")
+    said(page, "none of these")
+    bar = other.get_by_role("region", name="Selected documents")
+    bar.get_by_role("button", name="Accept").click()
+    said(other, "Accepted 2 documents; 1 has another answer, which was left alone")
+    assert answer_of(page, name)["kind"] == "none"
+    expect(other.locator("#list .badge.none")).to_have_count(1)
+    other.locator("#status").get_by_role("button", name="Replace").click()
+    said(other, "Accepted 1 document")
+    assert answer_of(page, name)["kind"] == "accepted"
+    for _ in range(2):
+        other.keyboard.press("u")
+        said(other, "as before")
+        other.evaluate("document.getElementById('status').className = 'status'")
+    assert answer_of(page, name)["kind"] == "none"
+
+
 def test_answers_leave_and_come_as_files(page: Any, tmp_path: Path) -> None:
     name = shown(page)
     page.keyboard.press("3")
