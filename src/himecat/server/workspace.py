@@ -320,6 +320,9 @@ class Workspace:
         view = self.view
         wanted = self._under(node) & (self.answered == 0) & (view.confidence >= min_confidence)
         wanted &= (view.placed.labels == UNLABELLED) & (view.placed.nodes > 0)
+        if len(view.placed.none):
+            # The confidence is that of the case that a document belongs anywhere.
+            wanted &= view.placed.none <= 0.5
         return np.flatnonzero(wanted)
 
 

@@ -2,7 +2,7 @@
 // what is answered keeps its place until the list is asked for again.
 
 import { get } from "./api.js";
-import { $, bar, button, debounce, h, icon, pathParts, pathText, percent, plural, sureness } from "./dom.js";
+import { $, bar, button, debounce, h, icon, nowhere, pathParts, pathText, percent, plural, sureness } from "./dom.js";
 import { emit, on, setChosen, setFilters, setView, SORTS, state, STATES } from "./state.js";
 import { VirtualList } from "./virtual.js";
 
@@ -173,9 +173,10 @@ function draw(place) {
   const marks = [place === index && "active", one.answer && "done", state.chosen.has(one.row) && "chosen", one.problem && "failed"].filter(Boolean).join(" ");
   return h("div", { ...common, class: `document ${marks}` },
     h("div", { class: "line" }, h("span", { class: "id" }, one.id), one.title && h("b", { class: "doc-title" }, one.title), h("span", { class: "grow" }),
-      one.suspect && h("span", { class: "badge warn" }, "label?"), bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))),
+      one.suspect && h("span", { class: "badge warn" }, "label?"),
+      ...(nowhere(one) ? [h("span", { class: "badge warn" }, `fits nowhere ${percent(one.none)}`)] : [bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))])),
     h("p", { class: "snippet" }, one.text),
-    h("div", { class: "line" }, pathParts(one.path), h("span", { class: "grow" }), badge(one.answer)));
+    h("div", { class: "line" }, nowhere(one) && h("span", { class: "soft" }, "if anywhere"), pathParts(one.path), h("span", { class: "grow" }), badge(one.answer)));
 }
 
 export function badge(answer) {
