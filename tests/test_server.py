@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -171,6 +172,30 @@ def test_a_category_is_not_accepted_by_another_model_than_that_of_the_preview(cl
     seen = client.post("/actions/accept-category", {**given, "preview": True})["model_version"]
     assert client.ask("POST", "/actions/accept-category", {**given, "model_version": seen + 1})[0] == 409
     assert client.post("/actions/accept-category", {**given, "model_version": seen})["actions"]
+
+
+def test_only_one_at_a_time_changes_the_model(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from himecat.server import learning
+
+    begun, go_on, names = threading.Event(), threading.Event(), learning.change_names
+
+    def slow(*given: object) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        names(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learning, "change_names", slow)
+    rename = {"changes": [{"op": "rename", "path": ["waste"], "name": "rubbish"}], "preview": False}
+    found: list[int] = []
+    first = threading.Thread(target=lambda: found.append(client.ask("POST", "/tree/changes", rename)[0]))
+    first.start()
+    assert begun.wait(30)
+    status, said = client.ask("POST", "/tree/changes", rename)
+    go_on.set()
+    first.join(30)
+    assert (status, said["error"]) == (409, "The model is being changed: wait for it, or cancel the job.")
+    assert found == [200]
+    assert ["rubbish"] in [one[:1] for one in client.get("/labels")["labels"]]
 
 
 def test_the_sure_documents_of_a_category_are_accepted_and_undone_as_one(client: Client) -> None:

@@ -40,6 +40,22 @@ _PATH, _CONFIDENCE = "path", "confidence"
 
 def exported(workspace: Workspace, form: str, what: str) -> Iterator[bytes]:
     """Documents with what people say of them; with `what` "all" also those nobody has answered."""
+    return _in_parts(_exported(workspace, form, what))
+
+
+def _in_parts(pieces: Iterator[bytes], size: int = 1 << 18) -> Iterator[bytes]:
+    """The same in parts of some length: each goes through a thread of its own."""
+    waiting, length = list[bytes](), 0
+    for one in pieces:
+        waiting.append(one)
+        length += len(one)
+        if length >= size:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+    yield b"".join(waiting)
+
+
+def _exported(workspace: Workspace, form: str, what: str) -> Iterator[bytes]:
     if form == "label-studio":
         return _tasks(workspace, what)
     if form == "jsonl":

@@ -114,6 +114,7 @@ function edit(op, node) {
     const run = async () => {
       if (go.disabled) return;
       go.disabled = true;
+      said.append(h("p", {}, "Changing the tree …"));
       try {
         const done = await post("/tree/changes", { changes: [planned], preview: false });
         handle.close();
