@@ -48,6 +48,7 @@ class About(BaseModel):
     documents: int
     labelled: int
     answered: int
+    last_action: int
     metadata: list[str]
     levels: int
     accuracy: list[Level] | None

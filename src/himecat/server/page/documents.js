@@ -43,7 +43,7 @@ export function createDocuments() {
   head.accept = button("Accept sure …", { onclick: () => emit("accept-category", state.filters.node) });
   head.edit = button("Edit", { "aria-haspopup": "menu", "aria-expanded": "false", onclick: () => emit("category-menu", { node: state.filters.node, anchor: head.edit }) });
   head.query = h("input", { type: "search", id: "query", placeholder: "Search the texts", "aria-label": "Search the texts", autocomplete: "off", "aria-keyshortcuts": "/" });
-  head.query.addEventListener("input", debounce(() => setFilters({ query: head.query.value.trim() }), 150));
+  head.query.addEventListener("input", debounce(() => setFilters({ query: head.query.value.trim() }), 60));
   head.query.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); element.focus(); } });
   head.sort = h("select", { id: "sort", "aria-label": "Sort by", onchange: () => setFilters({ sort: head.sort.value }) },
     ...Object.entries(SORTS).map(([value, text]) => h("option", { value }, text)));
@@ -224,8 +224,6 @@ export function find(row) {
   }
   return [-1, null];
 }
-
-export const inSight = () => [...list.rows.keys()].map((place_) => at(place_)?.row).filter((row) => row !== undefined);
 
 export function upcoming(count) {
   return Array.from({ length: count }, (_, by) => at(index + 1 + by)).filter(Boolean);
