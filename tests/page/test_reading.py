@@ -154,6 +154,7 @@ def test_keys_are_listed_and_can_be_switched_off(page: Any) -> None:
     assert shown(page) == before
     page.get_by_label("Single keys").check()
     page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
     page.keyboard.press("j")
     expect(page.locator("#document-pane h2.id")).not_to_have_attribute("title", before)
     page.keyboard.press("k")
