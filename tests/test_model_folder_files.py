@@ -434,3 +434,22 @@ class TestBadFolders:
         (tmp_path / "link").symlink_to("model")
         assert read_model(tmp_path / "link")[0]["words"] == DOCUMENT["words"]
         assert not aside.exists()
+
+
+def test_weights_are_the_bytes_that_safetensors_writes(tmp_path: Path) -> None:
+    from safetensors.numpy import save
+
+    rng = np.random.default_rng(0)
+    kinds = ["bool", "u1", "i1", "i2", "u2", "f2", "i4", "u4", "f4", "f8", "i8", "u8", "f4"]
+    arrays = {
+        f"{place}-{kind}": (rng.random((3, place)) * 99).astype(kind) for place, kind in enumerate(kinds)
+    }
+    arrays |= {
+        'é"\\': np.zeros((0, 4)),
+        "scalar": np.ones(()),
+        "columns": np.asfortranarray(rng.random((4, 5))),
+    }
+    write_model(tmp_path / "model", {}, arrays | {"other": np.arange(3, dtype=">i4")})
+    plain = {name: np.ascontiguousarray(one).reshape(one.shape) for name, one in arrays.items()}
+    expected = save(plain | {"other": np.arange(3, dtype="i4")})
+    assert (tmp_path / "model" / "weights.safetensors").read_bytes() == expected

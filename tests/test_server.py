@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -137,6 +138,64 @@ def test_two_people_do_not_overwrite_each_other(client: Client) -> None:
     assert client.ask("POST", "/actions", {"client": "a", "kind": "undo"})[0] == 409
     client.post("/actions", {"client": "b", "kind": "undo"})
     assert answer(client, row)["by"] == "a"  # type: ignore[index]
+
+
+def test_an_answer_to_many_leaves_those_alone_that_others_have_answered(client: Client) -> None:
+    first, second, third, fourth, skipped = open_rows(client, 5)
+    one, other = client.get("/labels")["labels"][:2]
+    known = client.post("/actions", {"client": "b", "kind": "move", "rows": [first], "path": one})["last"]
+    client.post("/actions", {"client": "b", "kind": "move", "rows": [second], "path": one})
+    client.post("/actions", {"client": "b", "kind": "skip", "rows": [skipped]})
+    act(client, "none", [third])
+    many = {"path": other, "seen": known, "expected": {str(fourth): None}}
+    done = act(client, "move", [first, second, third, fourth, skipped], **many)
+    assert (done["done"], done["left"]) == (4, [second])
+    assert answer(client, second)["path"] == one  # type: ignore[index]
+    assert {answer(client, row)["by"] for row in (first, third, fourth, skipped)} == {"tab"}  # type: ignore[index]
+    # Whoever has been told may insist; whoever expects something else is not asked.
+    assert act(client, "move", [fourth], path=one, seen=99, expected={str(fourth): None})["left"] == [fourth]
+    assert act(client, "move", [second], path=other, seen=done["last"])["left"] == []
+    assert answer(client, second)["path"] == other  # type: ignore[index]
+
+
+def test_an_undo_does_not_bring_back_what_its_author_has_taken_back(client: Client) -> None:
+    row, other = open_rows(client, 2)
+    number = act(client, "none", [row, other])["actions"][0]  # type: ignore[index]
+    client.post("/actions", {"client": "b", "kind": "skip", "rows": [row], "expected": {str(row): number}})
+    act(client, "undo", [])
+    client.post("/actions", {"client": "b", "kind": "undo"})
+    assert answer(client, row) is None
+
+
+def test_a_category_is_not_accepted_by_another_model_than_that_of_the_preview(client: Client) -> None:
+    given = {"client": "tab", "node": 1, "min_confidence": 0.5, "preview": False}
+    seen = client.post("/actions/accept-category", {**given, "preview": True})["model_version"]
+    assert client.ask("POST", "/actions/accept-category", {**given, "model_version": seen + 1})[0] == 409
+    assert client.post("/actions/accept-category", {**given, "model_version": seen})["actions"]
+
+
+def test_only_one_at_a_time_changes_the_model(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from himecat.server import learning
+
+    begun, go_on, names = threading.Event(), threading.Event(), learning.change_names
+
+    def slow(*given: object) -> None:
+        begun.set()
+        assert go_on.wait(30)
+        names(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(learning, "change_names", slow)
+    rename = {"changes": [{"op": "rename", "path": ["waste"], "name": "rubbish"}], "preview": False}
+    found: list[int] = []
+    first = threading.Thread(target=lambda: found.append(client.ask("POST", "/tree/changes", rename)[0]))
+    first.start()
+    assert begun.wait(30)
+    status, said = client.ask("POST", "/tree/changes", rename)
+    go_on.set()
+    first.join(30)
+    assert (status, said["error"]) == (409, "The model is being changed: wait for it, or cancel the job.")
+    assert found == [200]
+    assert ["rubbish"] in [one[:1] for one in client.get("/labels")["labels"]]
 
 
 def test_the_sure_documents_of_a_category_are_accepted_and_undone_as_one(client: Client) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra himecat[server] is not installed")
 
 from himecat import Default, HiMeCat
+from himecat.errors import DataError, OutputError
 from himecat.server.guard import Rules
 from himecat.server.workspace import Workspace
 from servers import Client, in_thread
@@ -70,10 +74,106 @@ def test_pages_of_other_sites_can_change_nothing(client: Client) -> None:
         assert status(client, "POST", "/api/v1/actions", body, origin=origin, **json_type) == 403
     assert status(client, "POST", "/api/v1/actions", body, sec_fetch_site="cross-site", **json_type) == 403
     assert status(client, "POST", "/api/v1/actions", body, content_type="text/plain") == 415
+    # A page elsewhere can send a body without a type, too.
+    assert status(client, "POST", "/api/v1/actions", body) == 415
     assert client.get("/actions") == []
     own = f"http://127.0.0.1:{client.port}"
     assert status(client, "POST", "/api/v1/actions", body, origin=own, **json_type) == 200
     client.post("/actions", {"client": "a", "kind": "undo"})
+
+
+def test_pages_of_other_sites_can_link_here_and_nothing_else(client: Client) -> None:
+    def asked(path: str, mode: str, site: str = "cross-site") -> int:
+        return status(client, "GET", path, sec_fetch_site=site, sec_fetch_mode=mode)
+
+    assert asked("/", "navigate") == asked("/docs", "navigate") == 200
+    assert asked("/api/v1/tree", "cors", "same-origin") == asked("/api/v1/export", "navigate", "none") == 200
+    for path in ("/api/v1/proposals", "/api/v1/events", "/api/v1/export", "/"):
+        assert asked(path, "no-cors") == 403
+    assert asked("/api/v1/export", "navigate") == 403
+    assert status(client, "GET", "/api/v1/events", origin="http://evil.example") == 403
+
+
+@pytest.mark.parametrize(
+    "query", ['"', "NEAR(", "*", "a*", "text:goal", "-goal", "{text}:a", "a AND", "\0", "(" * 500, "a " * 400]
+)
+def test_what_is_searched_is_words_and_never_the_language_of_the_index(client: Client, query: str) -> None:
+    assert client.get(f"/documents?limit=0&query={quote(query)}")["total"] >= 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff",
+        b"[" * 100_000,
+        b'{"client": "\\ud800", "kind": "skip", "rows": [1]}',
+        b'{"client": "a", "kind": "move", "rows": [1], "path": ["\\u0000"]}',
+        b'{"client": "a", "kind": "skip", "rows": [1e400]}',
+        '{"client": "a", "kind": "skip", "rows": [1], "expected": {"²": null}}'.encode(),
+    ],
+)
+def test_odd_bodies_are_refused_with_a_sentence(client: Client, body: bytes) -> None:
+    found, _, said = client.raw("POST", "/api/v1/actions", body, content_type="application/json")
+    assert found in (400, 404, 422)
+    assert json.loads(said)["error"].endswith(".")
+    assert client.get("/documents?state=done&limit=0")["total"] == 0
+
+
+def test_names_of_categories_can_be_seen(client: Client) -> None:
+    change = {"changes": [{"op": "rename", "path": ["sport"], "name": "a\0b"}]}
+    found, said = client.ask("POST", "/tree/changes", change)
+    assert found == 422
+    assert "cannot be seen" in said["error"]
+
+
+def test_a_document_that_cannot_be_used_is_not_explained(folder: Path) -> None:
+    with in_thread(Workspace(folder / "model", threads=1, skip_bad=True)) as client:
+        for wrong in ({}, {"text": 5}, {"text": ""}):
+            assert client.ask("POST", "/explain", {"document": wrong})[0] == 422
+
+
+def _spoiled(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(8192)
+        file.write(b"\xa5" * 30_000)
+
+
+@pytest.mark.parametrize("damage", [_spoiled, lambda path: path.write_bytes(b"no database " * 500)])
+def test_a_damaged_store_is_said_in_one_sentence(
+    folder: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    shutil.copytree(folder / "model", tmp_path / "model")
+    Workspace(tmp_path / "model", folder / "news.jsonl", threads=1).close()
+    damage(tmp_path / "model.review.sqlite")
+    with pytest.raises(DataError, match=r"is damaged \(.*\): move it away"):
+        Workspace(tmp_path / "model", folder / "news.jsonl", threads=1)
+
+
+def test_a_store_that_cannot_be_written_keeps_its_answers(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read-only or full: nobody is told to move good answers away."""
+    shutil.copytree(folder / "model", tmp_path / "model")
+    with in_thread(Workspace(tmp_path / "model", folder / "news.jsonl", threads=1)) as client:
+        body = {"client": "a", "kind": "skip", "rows": [1]}
+        client.post("/actions", body)
+        resource = pytest.importorskip("resource", reason="there is no such limit here")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+        try:
+            code, said = client.ask("POST", "/actions", {**body, "rows": [2]})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert code == 503
+        assert "is the disk full" in said["error"]
+        assert client.get("/documents?state=done&limit=0")["total"] == 1
+        client.post("/actions", {**body, "rows": [2]})
+    real = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda path, **given: real(f"file:{path}?mode=ro", uri=True, **given)
+    )
+    with pytest.raises(OutputError, match=r"cannot be written \(.*readonly.*or the folder read-only"):
+        Workspace(tmp_path / "model", folder / "news.jsonl", threads=1)
 
 
 @pytest.mark.parametrize(

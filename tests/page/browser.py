@@ -34,6 +34,9 @@ HOSTILE = (
     "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script> "
     "The lorry forgot our bins. 🦊 bins"
 )
+STRANGE = (
+    "Lattice quantum chromodynamics at finite temperature, with staggered fermions and a gluon propagator."
+)
 
 
 class Served:

@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample with its model, and documents of which one tries to run as HTML."""
-    from page.browser import ENVIRONMENT, HOSTILE, SECONDS
+    """The sample with its model, and documents of which one tries to run as HTML, and one belongs nowhere."""
+    from page.browser import ENVIRONMENT, HOSTILE, SECONDS, STRANGE
 
     folder = tmp_path_factory.mktemp("page") / "sample"
     command = [sys.executable, "-m", "himecat", "demo", "-o", str(folder)]
     subprocess.run(command, check=True, capture_output=True, timeout=SECONDS, env=ENVIRONMENT)
     with (folder / "documents.jsonl").open("a", encoding="utf-8") as file:
-        file.write(
-            json.dumps({"id": "hostile", "text": HOSTILE, "senders": ["<b>Mallory</b>"], "tags": []}) + "\n"
-        )
+        for name, text, sender in (
+            ("hostile", HOSTILE, "<b>Mallory</b>"),
+            ("stranger", STRANGE, "P. Hysicist"),
+        ):
+            file.write(json.dumps({"id": name, "text": text, "senders": [sender], "tags": []}) + "\n")
     return folder
 
 

@@ -24,6 +24,11 @@ def page(open_page: Open) -> Iterator[Any]:
         pass
 
 
+def tell(page: Any, action: dict[str, Any]) -> None:
+    """Somebody else does something."""
+    assert page.request.post(page.url.split("#")[0] + "api/v1/actions", data=action).ok
+
+
 def answer_of(page: Any, name: str) -> Any:
     """What the server keeps of a document."""
     found = api(page, "/documents?state=done&limit=200")["rows"]
@@ -52,12 +57,12 @@ def test_accept_move_none_skip_and_undo_by_keys(page: Any) -> None:
     kinds = [answer_of(page, name) for name in names]
     assert [one["kind"] for one in kinds] == ["accepted", "moved", "none", "skipped", "accepted"]
     assert (kinds[0]["path"], kinds[1]["path"]) == (rows[names[0]]["path"], runner_up)
-    expect(page.locator("#list .badge")).to_have_count(5)
+    expect(page.locator("#list .badge:not(.warn)")).to_have_count(5)
     # The last is undone first, and shown again.
     for name in reversed(names):
         page.keyboard.press("u")
         expect(page.locator("#document-pane h2.id")).to_have_attribute("title", name)
-    expect(page.locator("#list .badge")).to_have_count(0)
+    expect(page.locator("#list .badge:not(.warn)")).to_have_count(0)
     assert api(page, "/documents?state=done&limit=0")["total"] == 0
     page.keyboard.press("u")
     said(page, "nothing to undo")
@@ -154,11 +159,65 @@ def test_two_pages_follow_each_other_and_do_not_clash(page: Any, open_page: Open
     notice.get_by_role("button", name="Replace").click()
     said(other, "Moved")
     # The first page has heard of it.
-    expect(page.locator("#list .document", has_text=name).locator(".badge")).to_contain_text("moved")
+    expect(page.locator("#list .document", has_text=name).locator(".badge:not(.warn)")).to_contain_text(
+        "moved"
+    )
     assert answer_of(page, name)["kind"] == "moved"
     other.keyboard.press("u")
     said(other, "as before")
-    expect(page.locator("#list .document", has_text=name).locator(".badge")).to_contain_text("none of these")
+    expect(page.locator("#list .document", has_text=name).locator(".badge:not(.warn)")).to_contain_text(
+        "none of these"
+    )
+
+
+def test_an_answer_to_many_does_not_replace_one_that_was_not_seen(page: Any, open_page: Open) -> None:
+    other = open_page(expect="409")
+    other.evaluate("window.dispatchEvent(new Event('pagehide'))")
+    name = shown(page)
+    other.locator("#list").focus()
+    other.keyboard.press("x")
+    for _ in range(2):
+        other.keyboard.press("Shift+ArrowDown")
+    page.keyboard.press("n")
+    said(page, "none of these")
+    bar = other.get_by_role("region", name="Selected documents")
+    bar.get_by_role("button", name="Accept").click()
+    said(other, "Accepted 2 documents; 1 has another answer, which was left alone")
+    assert answer_of(page, name)["kind"] == "none"
+    expect(other.locator("#list .badge.none")).to_have_count(1)
+    other.locator("#status").get_by_role("button", name="Replace").click()
+    said(other, "Accepted 1 document")
+    assert answer_of(page, name)["kind"] == "accepted"
+    for _ in range(2):
+        other.keyboard.press("u")
+        said(other, "as before")
+        other.evaluate("document.getElementById('status').className = 'status'")
+    assert answer_of(page, name)["kind"] == "none"
+
+
+def test_what_happened_while_the_line_was_down_is_caught_up_on(chromium: Any, served: Served) -> None:
+    context = chromium.new_context()
+    context.route("**/api/v1/events", lambda route: route.fulfill(status=503))
+    page = context.new_page()
+    try:
+        with page.expect_response("**/api/v1/events"):
+            page.goto(served.url)
+        page.wait_for_selector(".runner")
+        rows = [one["row"] for one in api(page, "/documents?sort=useful&state=open&limit=60")["rows"]]
+        # One in sight, and one that the page has loaded without showing it.
+        for row in (rows[2], rows[50]):
+            tell(page, {"client": "other", "kind": "none", "rows": [row]})
+        tell(page, {"client": "other", "kind": "undo"})
+        expect(page.locator("#list .badge:not(.warn)")).to_have_count(0)
+        tell(page, {"client": "other", "kind": "skip", "rows": [rows[50]]})
+        context.unroute("**/api/v1/events")
+        expect(page.locator("#row-2 .badge.none")).to_have_count(1)
+        page.locator("#list").evaluate("(list) => { list.scrollTop = 88 * 49; }")
+        expect(page.locator("#row-50 .badge.skipped")).to_have_count(1)
+    finally:
+        for _ in range(2):
+            tell(page, {"client": "other", "kind": "undo"})
+        context.close()
 
 
 def test_answers_leave_and_come_as_files(page: Any, tmp_path: Path) -> None:
@@ -203,9 +262,19 @@ def test_a_killed_server_loses_no_answer_and_the_page_says_what_is_not_saved(
         expect(page.locator("#status.failed")).to_contain_text("does not answer")
         # It is not shown as saved, and it is still the one to answer.
         assert shown(page) == second
-        expect(page.locator("#list .document", has_text=second).locator(".badge")).to_have_count(0)
-        # The server is back where it was: the page goes on.
+        expect(page.locator("#list .document", has_text=second).locator(".badge:not(.warn)")).to_have_count(0)
+        # The server is back where it was: the page goes on, and hears again of what others do.
         own.start()
+        third = page.locator("#list .document .id").nth(3).text_content()
+        (row,) = [
+            one["row"]
+            for one in api(page, "/documents?limit=200&sort=useful&state=open")["rows"]
+            if one["id"] == third
+        ]
+        tell(page, {"client": "other", "kind": "skip", "rows": [row]})
+        expect(page.locator("#list .badge.skipped")).to_have_count(1)
+        tell(page, {"client": "other", "kind": "undo"})
+        expect(page.locator("#list .badge.skipped")).to_have_count(0)
         page.keyboard.press("a")
         said(page, f"Accepted {second}")
         page.keyboard.press("u")

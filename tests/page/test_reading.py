@@ -121,6 +121,26 @@ def test_the_text_of_a_document_never_runs(open_page: Open) -> None:
     )
 
 
+def test_a_document_that_rather_fits_nowhere_says_so_before_its_place(open_page: Open) -> None:
+    page = open_page("#query=chromodynamics&state=all")
+    (found,) = api(page, "/documents?query=chromodynamics")["rows"]
+    assert found["none"] > 0.5
+    told = f"{100 * found['none']:.0f}%"
+    row = active_row(page)
+    expect(row).to_contain_text(f"fits nowhere {told}")
+    expect(row).to_contain_text(f"if anywhere{found['path'][0]}")
+    # No confidence stands beside it that would say the opposite.
+    expect(row.locator(".bar")).to_have_count(0)
+    block = page.locator("#document-pane .block").first
+    expect(block).to_contain_text(f"It probably fits nowhere: {told}If anywhere{found['path'][0]}")
+    expect(page.locator("#document-pane", has_text="Placed in")).to_have_count(0)
+    # Nor is it among those that are accepted as sure.
+    given = {"client": "a", "node": 0, "min_confidence": 0, "preview": True}
+    sure = page.request.post(page.url.split("#")[0] + "api/v1/actions/accept-category", data=given).json()
+    about = api(page, "/model")
+    assert sure["count"] == about["documents"] - about["labelled"] - 1
+
+
 def test_keys_are_listed_and_can_be_switched_off(page: Any) -> None:
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keys")
@@ -134,6 +154,7 @@ def test_keys_are_listed_and_can_be_switched_off(page: Any) -> None:
     assert shown(page) == before
     page.get_by_label("Single keys").check()
     page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
     page.keyboard.press("j")
     expect(page.locator("#document-pane h2.id")).not_to_have_attribute("title", before)
     page.keyboard.press("k")

@@ -136,6 +136,8 @@ class Draft:
     def _refuse_name(self, parent: int, name: Any, itself: int | None = None) -> None:
         if not isinstance(name, str) or not name.strip():
             raise UsageError("A category needs a name.")
+        if not name.strip().isprintable():
+            raise UsageError(f"{name!r} has characters that cannot be seen: take another name.")
         if len(name) > bounds().label:
             raise DataError(long_name(name))
         if name.strip() == NOWHERE:

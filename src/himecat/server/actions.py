@@ -137,34 +137,74 @@ class ActionLog:
             The last action on a document is another one.
         """
         with self._lock:
-            self._check(expected or {})
-            at = now()
-            with self._store.writing() as connection:
-                number = connection.execute(
-                    "INSERT INTO actions (client, kind, path, at) VALUES (?, ?, ?, ?)",
-                    (client, kind, _written(path), at),
-                ).lastrowid
-                connection.executemany(
-                    "INSERT INTO action_documents VALUES (?, ?, ?, ?)",
-                    (
-                        (number, name, _written(one), self.said[name].action if name in self.said else None)
-                        for name, one in paths.items()
-                    ),
-                )
-            assert number is not None
-            self._all[number] = (client, kind, at)
-            for name, one in paths.items():
-                self.said[name] = Said(number, kind, one, client, at)
+            if others := self._unexpected(expected or {}):
+                raise Conflict(others)
+            return self._write(client, kind, paths, path)
+
+    def act_on_free(
+        self,
+        client: str,
+        kind: str,
+        paths: Mapping[str, tuple[str, ...] | None],
+        seen: int,
+        expected: Mapping[str, int | None] | None = None,
+        path: tuple[str, ...] | None = None,
+    ) -> tuple[Action | None, list[str]]:
+        """Say something of many documents, but for those that others have answered since the action `seen`.
+
+        Of documents in `expected`, the last action has to be that one instead. Gives the action, None where no document
+        is left for it, and the documents that were left alone.
+        """
+        with self._lock:
+            left = set(self._unexpected(expected or {}))
+            for name in paths:
+                said = self.said.get(name)
+                if said is None or said.by == client or said.kind == SKIP or name in (expected or {}):
+                    continue
+                if said.action > seen:
+                    left.add(name)
+            free = {name: one for name, one in paths.items() if name not in left}
+            action = self._write(client, kind, free, path) if free else None
+        return action, [name for name in paths if name in left]
+
+    def _write(
+        self,
+        client: str,
+        kind: str,
+        paths: Mapping[str, tuple[str, ...] | None],
+        path: tuple[str, ...] | None,
+    ) -> Action:
+        at = now()
+        with self._store.writing() as connection:
+            number = connection.execute(
+                "INSERT INTO actions (client, kind, path, at) VALUES (?, ?, ?, ?)",
+                (client, kind, _written(path), at),
+            ).lastrowid
+            connection.executemany(
+                "INSERT INTO action_documents VALUES (?, ?, ?, ?)",
+                (
+                    (number, name, _written(one), self.said[name].action if name in self.said else None)
+                    for name, one in paths.items()
+                ),
+            )
+        assert number is not None
+        self._all[number] = (client, kind, at)
+        for name, one in paths.items():
+            self.said[name] = Said(number, kind, one, client, at)
         return Action(number, kind, tuple(paths), path, client, at)
 
-    def _check(self, expected: Mapping[str, int | None]) -> None:
-        others = [
+    def _unexpected(self, expected: Mapping[str, int | None]) -> list[str]:
+        return [
             name
             for name, action in expected.items()
             if (self.said[name].action if name in self.said else None) != action
         ]
-        if others:
-            raise Conflict(others)
+
+    @property
+    def last(self) -> int:
+        """The number of the last action; 0 where there is none."""
+        with self._lock:
+            return next(reversed(self._all), 0)
 
     def undo(self, client: str) -> Action:
         """Take back the last action of a client that is not undone; documents on which others acted since stay.
@@ -191,7 +231,7 @@ class ActionLog:
                 "SELECT document, before FROM action_documents WHERE action = ?", (last,)
             ).fetchall()
             own = {
-                name: before
+                name: self._standing(name, before)
                 for name, before in listed
                 if name in self.said and self.said[name].action == last
             }
@@ -213,6 +253,14 @@ class ActionLog:
             for name, before in own.items():
                 self._restore(name, before)
         return Action(number, UNDO, tuple(own), None, client, at, last)
+
+    def _standing(self, document: str, action: int | None) -> int | None:
+        """An action on a document, or the one before it that its author has not taken back since."""
+        while action is not None and action in self._undone:
+            (action,) = self._store.reader.execute(
+                "SELECT before FROM action_documents WHERE action = ? AND document = ?", (action, document)
+            ).fetchone()
+        return action
 
     def since(self, number: int, limit: int = 1_000) -> list[Action]:
         """The actions after one, the oldest first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -30,10 +31,15 @@ from himecat.server.jobs import Jobs
 from himecat.server.metrics import Measured
 from himecat.server.proposing import Proposals
 from himecat.server.refused import Refused
+from himecat.server.store import unusable
 from himecat.server.workspace import Workspace
 
 _log = logging.getLogger(__name__)
-_SAID = {404: "There is no such address.", 405: "This address does not take that method."}
+_SAID = {
+    400: "The body cannot be read: send JSON.",
+    404: "There is no such address.",
+    405: "This address does not take that method.",
+}
 
 
 def make_app(workspace: Workspace, rules: Rules, **options: Any) -> Guard:
@@ -74,7 +80,7 @@ def make_api(workspace: Workspace, **options: Any) -> FastAPI:
     ):
         app.include_router(routes.router)
     app.add_middleware(Measured, metrics=state.metrics)
-    for kind in (Refused, HimecatError, LookupError, Conflict, Nothing):
+    for kind in (Refused, HimecatError, LookupError, Conflict, Nothing, sqlite3.Error):
         app.add_exception_handler(kind, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -82,7 +88,9 @@ def make_api(workspace: Workspace, **options: Any) -> FastAPI:
     return app
 
 
-async def _known(_: Request, error: Exception) -> JSONResponse:
+async def _known(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, sqlite3.Error):
+        error = unusable(request.app.state.context.workspace.store.path, error)
     return as_answer(error)
 
 

@@ -25,9 +25,10 @@ MOST_BYTES = 16 * 1024 * 1024
 
 _MOST_DRAINED = 4 * MOST_BYTES
 _SAFE = ("GET", "HEAD", "OPTIONS")
+_PAGES = ("/", "/docs")
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 # A page elsewhere can send these without asking first.
-_SIMPLE_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
+_SIMPLE_TYPES = ("", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; font-src 'self'; worker-src 'self' blob:; manifest-src 'self'; base-uri 'none'; "
@@ -166,14 +167,20 @@ class Guard:
                 "This server does not go by that name: open it under the address that it was started with.",
             )
         unsafe = scope["method"] not in _SAFE
+        # Old browsers and programs don't say it; links to the page itself may be anywhere.
+        elsewhere = headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+        linked = headers.get("sec-fetch-mode") == "navigate" and scope["path"] in _PAGES
+        if elsewhere and (unsafe or not linked):
+            return 403, "The request comes from the page of another site."
         origin = headers.get("origin")
         if origin is not None and (unsafe or origin != "null") and origin.lower() != f"http://{host}".lower():
             return 403, "The request comes from the page of another site."
-        if unsafe and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            return 403, "The request comes from the page of another site."
         if rules.token is not None and scope["path"] != "/health" and not self._has_token(scope, headers):
             return 401, "A token is needed: Authorization: Bearer TOKEN, or open /?token=TOKEN once."
-        if unsafe and headers.get("content-type", "").partition(";")[0].strip().lower() in _SIMPLE_TYPES:
+        if (
+            scope["method"] == "POST"
+            and headers.get("content-type", "").partition(";")[0].strip().lower() in _SIMPLE_TYPES
+        ):
             return 415, "Send JSON, as application/json."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > rules.most_bytes:

@@ -6,13 +6,15 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from himecat.errors import HimecatError
 from himecat.server.actions import now
 from himecat.server.events import Bus
 from himecat.server.learning import Cancelled, Make, run
+from himecat.server.refused import Refused
 from himecat.server.workspace import Workspace
 
 MOST_WAITING = 4
@@ -32,6 +34,7 @@ class Jobs:
     def __init__(self, workspace: Workspace, bus: Bus) -> None:
         self._workspace, self._bus = workspace, bus
         self._lock, self._work = threading.Lock(), threading.Condition()
+        self._changing = threading.Lock()
         self._queue: deque[tuple[int, Callable[[Any, Any], dict[str, Any]]]] = deque()
         self._live: dict[int, dict[str, Any]] = {}
         self._cancelled: set[int] = set()
@@ -48,6 +51,24 @@ class Jobs:
     def waiting(self) -> int:
         """Jobs that are not finished."""
         return len(self._live)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Change the model while no job does, nor anybody else.
+
+        Raises
+        ------
+        Refused
+            Somebody is at it.
+        """
+        if not self._changing.acquire(blocking=False):
+            raise Refused(409, "The model is being changed: wait for it, or cancel the job.")
+        try:
+            if self._live:
+                raise Refused(409, "A job is running: wait for it, or cancel it.")
+            yield
+        finally:
+            self._changing.release()
 
     def start(self, kind: str, make: Make, given: Any) -> dict[str, Any]:
         """Put a job into the queue."""
@@ -78,8 +99,8 @@ class Jobs:
 
     def get(self, number: int) -> dict[str, Any]:
         """A job."""
-        if number in self._live:
-            return dict(self._live[number])
+        if (live := self._live.get(number)) is not None:
+            return dict(live)
         found = self._listed("WHERE id = ?", (number,))
         if not found:
             raise LookupError(f"There is no job {number}.")
@@ -130,12 +151,13 @@ class Jobs:
                 number, work = self._queue.popleft()
                 self._set(number, state="running")
             try:
-                result = work(
-                    lambda stage, share, number=number: self._set(
-                        number, stage=stage, progress=round(share, 3)
-                    ),
-                    lambda number=number: number in self._cancelled,
-                )
+                with self._changing:
+                    result = work(
+                        lambda stage, share, number=number: self._set(
+                            number, stage=stage, progress=round(share, 3)
+                        ),
+                        lambda number=number: number in self._cancelled,
+                    )
                 self._finish(number, "done", result=result, progress=1.0)
                 self._bus.tell("model", {"model_version": self._workspace.view.version})
                 self._bus.tell("tree", {"tree_version": self._workspace.tree_version})

@@ -92,7 +92,7 @@ def change_names(workspace: Workspace, plan: TreePlan) -> None:
         model.save(new, overwrite=True)
         kept = [workspace.view.digest]
         workspace.store.save_arrays(digest(new), workspace.view.placed.arrays(), kept)
-        adopt(workspace, new)
+        adopt(workspace, new, model)
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
@@ -213,12 +213,12 @@ def _followed(
             return found
 
 
-def adopt(workspace: Workspace, new: Path) -> None:
-    """Serve the model in a folder instead of the present one, which is kept for one step back."""
+def adopt(workspace: Workspace, new: Path, model: HiMeCat | None = None) -> None:
+    """Serve the model in a folder, read already or not, instead of the present one, which is kept for one step back."""
     found = digest(new)
     workspace.store.set_facts({"replacing": found})
     replace_folder(new, workspace.folder, workspace.before)
-    _reopen(workspace, found)
+    _reopen(workspace, found, model)
 
 
 def go_back(workspace: Workspace) -> None:
@@ -233,8 +233,8 @@ def go_back(workspace: Workspace) -> None:
     _reopen(workspace, found)
 
 
-def _reopen(workspace: Workspace, found: str) -> None:
-    model = HiMeCat.load(workspace.folder)
+def _reopen(workspace: Workspace, found: str, model: HiMeCat | None = None) -> None:
+    model = model or HiMeCat.load(workspace.folder)
     model.set_params(threads=workspace.threads, skip_bad=workspace.skip_bad)
     placed = Placements.found(workspace.store.load_arrays(found))
     if placed is None:

@@ -26,6 +26,7 @@ def act(server: Server, given: s.NewAction) -> Any:
     """Say something of documents; it is on the disk before this answers.
 
     Where the last action on a document is not the `expected` one, nothing is done, and the others' answers come back.
+    With `seen`, such documents and those that others have answered since that action stay, and are named in `left`.
     """
     workspace = server.workspace
     try:
@@ -37,6 +38,11 @@ def act(server: Server, given: s.NewAction) -> Any:
             paths = workspace.paths_for(given.kind, given.rows, given.path)
             path = None if given.path is None else tuple(given.path)
             expected = _expected(server, given)
+            if given.seen is not None:
+                some, left = workspace.log.act_on_free(
+                    given.client, given.kind, paths, given.seen, expected, path
+                )
+                return done(server, some, left)
             action = workspace.log.act(given.client, given.kind, paths, expected, path)
     except Nothing as nothing:
         raise Refused(409, str(nothing)) from None
@@ -62,14 +68,19 @@ def _expected(server: Context, given: s.NewAction) -> dict[str, int | None]:
 def accept_category(server: Server, given: s.AcceptCategory) -> Any:
     """Accept all documents of a category that the model is sure of; with `preview`, only say which."""
     workspace = server.workspace
+    if given.model_version not in (None, workspace.view.version):
+        raise Refused(409, "The model has changed since the preview: look at it again.")
     rows = workspace.sure_rows(given.node, given.min_confidence)
     mean = float(workspace.view.confidence[rows].mean()) if len(rows) else None
     sample = rows[:: max(1, len(rows) // _SAMPLE)][:_SAMPLE].tolist()
     found = {"count": len(rows), "mean_confidence": mean, "sample": workspace.listed(sample), "actions": []}
+    found["model_version"] = workspace.view.version
     if not given.preview and len(rows):
+        # Who is answered between these lines stays as that says.
         paths = workspace.paths_for(ACCEPT, rows.tolist(), None)
-        action = workspace.log.act(given.client, ACCEPT, paths, dict.fromkeys(paths))
-        found["actions"] = done(server, action)["actions"]
+        action, left = workspace.log.act_on_free(given.client, ACCEPT, paths, 0, dict.fromkeys(paths))
+        found["actions"] = done(server, action, left)["actions"]
+        found["count"] = len(rows) - len(left)
     return found
 
 

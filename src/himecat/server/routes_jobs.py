@@ -62,8 +62,7 @@ def back(server: Server) -> Any:
     workspace = server.workspace
     if not workspace.before.is_dir():
         raise Refused(409, "There is no model to go back to.")
-    if server.jobs.waiting:
-        raise Refused(409, "A job is running: wait for it, or cancel it.")
-    learning.go_back(workspace)
+    with server.jobs.paused():
+        learning.go_back(workspace)
     server.bus.tell("model", {"model_version": workspace.view.version})
     return {"model_version": workspace.view.version, "can_go_back": workspace.before.is_dir()}

@@ -53,9 +53,10 @@ async def explain(server: Server, given: s.ToExplain) -> Any:
 
 def _explained(server: Context, given: s.ToExplain) -> dict[str, Any]:
     view = server.workspace.view
-    model = view.model
-    corpus = model.encode([given.document])
-    placed = model.assign(corpus)
+    model, problems = view.model, Problems()
+    found = list(model.iter_assignments([given.document], problems))
+    problems.raise_errors()
+    ((_, corpus, placed),) = found
     node = server.workspace.required_node(given.path) if given.path else int(placed.nodes[0])
     # The text as the model reads it: its fields one after the other.
     texts = (given.document.get(name) for name in model.fields().text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from himecat.server import learning
 from himecat.server import schemas_tree as s
 from himecat.server.context import Context, context, responses
 from himecat.server.placing import KEPT_WORDS
-from himecat.server.refused import Refused
 from himecat.server.routes_jobs import queued
 from himecat.teaching.tree_changes import same_shape
 
@@ -33,13 +33,13 @@ def change(server: Server, given: s.TreeChanges) -> Any:
 def changed(server: Context, changes: list[dict[str, Any]], preview: bool) -> dict[str, Any]:
     """Changes of the tree, described or done."""
     workspace = server.workspace
-    view, documents = workspace.view, _examples(server, changes)
-    plan = view.model.plan_tree(changes, documents or None, placed=view.placed.nodes.astype(np.int64))
-    found = {"said": list(plan.said), "needs_refit": plan.needs_refit, "done": False, "job": None}
-    if not preview:
-        if server.jobs.waiting:
-            raise Refused(409, "A job is running: wait for it, or cancel it.")
-        if not plan.needs_refit and same_shape(view.tree, plan.tree, plan.nodes):
+    with nullcontext() if preview else server.jobs.paused():
+        view, documents = workspace.view, _examples(server, changes)
+        plan = view.model.plan_tree(changes, documents or None, placed=view.placed.nodes.astype(np.int64))
+        found = {"said": list(plan.said), "needs_refit": plan.needs_refit, "done": False, "job": None}
+        if preview:
+            pass
+        elif not plan.needs_refit and same_shape(view.tree, plan.tree, plan.nodes):
             learning.change_names(workspace, plan)
             server.bus.tell("tree", {"tree_version": workspace.tree_version})
             found["done"] = True

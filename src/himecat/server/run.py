@@ -86,7 +86,7 @@ def serve_forever(
             logging.getLogger("himecat").addHandler(logging.StreamHandler())
             config = uvicorn.Config(
                 make_app(workspace, Rules(host, port, token), **options),
-                log_level="warning",
+                log_level="error",
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,

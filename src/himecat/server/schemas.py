@@ -48,6 +48,7 @@ class About(BaseModel):
     documents: int
     labelled: int
     answered: int
+    last_action: int
     metadata: list[str]
     levels: int
     accuracy: list[Level] | None
@@ -169,7 +170,10 @@ class Value(BaseModel):
 
 
 class NewAction(Given):
-    """Something to say of documents. `expected` has the last action on each of them, as the client knows it."""
+    """Something to say of documents. `expected` has the last action on each of them, as the client knows it.
+
+    For many documents at once, `seen` is the last action that the client knows of; 0 for none.
+    """
 
     client: Annotated[str, Field(min_length=1, max_length=100, examples=["tab-1"])]
     kind: Literal["accept", "move", "none", "skip", "undo"]
@@ -179,6 +183,7 @@ class NewAction(Given):
         dict[Annotated[str, Field(max_length=20)], int | None] | None,
         Field(max_length=MOST_ROWS, examples=[{"3": None}]),
     ] = None
+    seen: Annotated[int, Field(ge=0, lt=2**62)] | None = None
 
 
 class Count(BaseModel):
@@ -189,12 +194,14 @@ class Count(BaseModel):
 
 
 class Done(BaseModel):
-    """What an action did; it is on the disk."""
+    """What an action did; it is on the disk. Rows in `left` have others' answers; `last` is the last action of all."""
 
     actions: list[int]
     done: int
     rows: list[int]
     tree: list[Count]
+    left: list[int]
+    last: int
 
 
 class ConflictError(Error):
@@ -206,12 +213,16 @@ class ConflictError(Error):
 
 
 class AcceptCategory(Given):
-    """Accept all documents of a category that the model is sure of and nobody has answered."""
+    """Accept all documents of a category that the model is sure of and nobody has answered.
+
+    With the `model_version` of the preview, nothing is done where the model is another one by now.
+    """
 
     client: Annotated[str, Field(min_length=1, max_length=100)] = "page"
     node: Annotated[int, Field(ge=0, lt=2**31)]
     min_confidence: Annotated[float, Field(ge=0, le=1)] = 0.9
     preview: bool = True
+    model_version: Annotated[int, Field(ge=0, lt=2**31)] | None = None
 
 
 class Accepted(BaseModel):
@@ -221,6 +232,7 @@ class Accepted(BaseModel):
     mean_confidence: float | None
     sample: list[Document]
     actions: list[int]
+    model_version: int
 
 
 class LoggedAction(BaseModel):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from himecat.errors import DataError, OutputError
+from himecat.errors import DataError, HimecatError, OutputError
 
 ENDING = ".review.sqlite"
 """What the name of the file ends in; it begins as that of the model folder."""
@@ -104,13 +104,18 @@ class Store:
         try:
             self._writer = self._connection()
             self._writer.executescript(_SCHEMA)
+            found = self.fact("schema")
         except sqlite3.Error as error:
-            raise DataError(
-                f"{self.path} cannot be used ({error}): move it away, and the answers in it with it."
-            ) from None
-        if (found := self.fact("schema")) not in (None, _SCHEMA_VERSION):
+            self.close()
+            raise unusable(self.path, error) from None
+        if found not in (None, _SCHEMA_VERSION):
+            self.close()
             raise DataError(f"{self.path} was written by another version of himecat (schema {found}).")
-        self.set_facts({"schema": _SCHEMA_VERSION})
+        try:
+            self.set_facts({"schema": _SCHEMA_VERSION})
+        except HimecatError:
+            self.close()
+            raise
 
     def _connection(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
@@ -133,8 +138,8 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: on the disk when the block ends well, else undone. Other writers wait."""
         with self._lock:
-            self._writer.execute("BEGIN IMMEDIATE")
             try:
+                self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.execute("COMMIT")
                 self._commits += 1
@@ -143,8 +148,8 @@ class Store:
             except BaseException as error:
                 with suppress(sqlite3.Error):
                     self._writer.execute("ROLLBACK")
-                if isinstance(error, sqlite3.OperationalError):
-                    raise OutputError(f"{self.path} cannot be written ({error}).") from error
+                if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.IntegrityError):
+                    raise unusable(self.path, error) from error
                 raise
 
     def _copy_log(self) -> None:
@@ -315,6 +320,21 @@ class Store:
         """The arrays of a model; none where there are none."""
         found = self.reader.execute("SELECT name, array FROM placements WHERE model = ?", (model,))
         return {name: np.load(io.BytesIO(array), allow_pickle=False) for name, array in found}
+
+
+def unusable(path: Path, error: sqlite3.Error) -> HimecatError:
+    """What a user can do about an error of SQLite: the disk is in the way, or the file is damaged.
+
+    Examples
+    --------
+    >>> print(unusable(Path("model.review.sqlite"), sqlite3.OperationalError("database or disk is full")))
+    model.review.sqlite cannot be written (database or disk is full): is the disk full, or the folder read-only?
+    """
+    if isinstance(error, sqlite3.OperationalError):
+        return OutputError(f"{path} cannot be written ({error}): is the disk full, or the folder read-only?")
+    return DataError(
+        f"{path} is damaged ({error}): move it away, or put a copy in its place; all answers are in it."
+    )
 
 
 def _plain(label: str | None) -> Any:

@@ -30,6 +30,7 @@ def about(workspace: Workspace) -> dict[str, Any]:
         "documents": len(view.placed),
         "labelled": int((view.placed.labels != UNLABELLED).sum()),
         "answered": int(workspace.answered.sum()),
+        "last_action": workspace.log.last,
         "metadata": list(view.model.fields().metadata),
         "levels": view.tree.depth,
         "accuracy": levels,

@@ -40,6 +40,22 @@ _PATH, _CONFIDENCE = "path", "confidence"
 
 def exported(workspace: Workspace, form: str, what: str) -> Iterator[bytes]:
     """Documents with what people say of them; with `what` "all" also those nobody has answered."""
+    return _in_parts(_exported(workspace, form, what))
+
+
+def _in_parts(pieces: Iterator[bytes], size: int = 1 << 18) -> Iterator[bytes]:
+    """The same in parts of some length: each goes through a thread of its own."""
+    waiting, length = list[bytes](), 0
+    for one in pieces:
+        waiting.append(one)
+        length += len(one)
+        if length >= size:
+            yield b"".join(waiting)
+            waiting, length = [], 0
+    yield b"".join(waiting)
+
+
+def _exported(workspace: Workspace, form: str, what: str) -> Iterator[bytes]:
     if form == "label-studio":
         return _tasks(workspace, what)
     if form == "jsonl":
@@ -161,19 +177,21 @@ def imported(server: Context, body: bytes, form: str, client: str, replace: bool
     except Exception as error:
         raise Refused(422, str(error).replace(str(file), "the file")) from None
     paths: dict[str, Any] = {}
-    unknown = conflicts = same = 0
+    expected: dict[str, int | None] = {}
+    unknown = conflicts = 0
     for name, answer in answers.given.items():
         path = None if answer.node == NOWHERE_NODE else tuple(view.tree.path(answer.node))
         said = workspace.log.said.get(name)
         if name not in workspace.row_of:
             unknown += 1
         elif said is None or said.kind == SKIP or (said.path != path and replace):
-            paths[name] = path
+            paths[name], expected[name] = path, None if said is None else said.action
         elif said.path != path:
             conflicts += 1
-        else:
-            same += 1
     actions: list[int] = []
     if paths:
-        actions = done(server, workspace.log.act(client, IMPORT, paths))["actions"]
-    return {"read": len(paths) + same, "unknown": unknown, "conflicts": conflicts, "actions": actions}
+        action, left = workspace.log.act_on_free(client, IMPORT, paths, 0, expected)
+        actions = done(server, action, left)["actions"]
+        conflicts += len(left)
+    read = len(answers.given) - unknown - conflicts
+    return {"read": read, "unknown": unknown, "conflicts": conflicts, "actions": actions}

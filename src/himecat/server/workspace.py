@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from himecat.server import placing
 from himecat.server.actions import NONE, SKIP, ActionLog, Said, as_plain
 from himecat.server.folders import digest, folder_before, recover
 from himecat.server.placing import KEPT_WORDS, NOWHERE, UNLABELLED, Placements
-from himecat.server.store import Store, StoredDocument, store_path
+from himecat.server.store import Store, StoredDocument, store_path, unusable
 from himecat.server.view import View
 
 IntArray = npt.NDArray[np.int64]
@@ -69,8 +70,10 @@ class Workspace:
             self.ids = self.store.ids()
             self.row_of = {name: row for row, name in enumerate(self.ids)}
             self.show(View(model, found, placed, int(self.store.fact("model_version") or 1)))
-        except BaseException:
+        except BaseException as error:
             self.store.close()
+            if isinstance(error, sqlite3.Error):
+                raise unusable(self.store.path, error) from None
             raise
 
     def _opened(self, model: HiMeCat, known_as: str, documents: Any, progress: Progress) -> Placements:
@@ -320,6 +323,9 @@ class Workspace:
         view = self.view
         wanted = self._under(node) & (self.answered == 0) & (view.confidence >= min_confidence)
         wanted &= (view.placed.labels == UNLABELLED) & (view.placed.nodes > 0)
+        if len(view.placed.none):
+            # The confidence is that of the case that a document belongs anywhere.
+            wanted &= view.placed.none <= 0.5
         return np.flatnonzero(wanted)
 
 

@@ -1,7 +1,7 @@
 // Answers. They go to the server one after another, and nothing is shown as saved before the server has it.
 
 import { client, get, post } from "./api.js";
-import { button, pathText, plural } from "./dom.js";
+import { button, number, pathText, plural } from "./dom.js";
 import { advance, current, find, select } from "./documents.js";
 import { clearConflict, setConflict, shownDocument, whole } from "./document.js";
 import { pickNode } from "./picker.js";
@@ -58,8 +58,10 @@ async function answerOne(kind, path, replacing) {
   const last = replacing !== undefined ? replacing : actionOf((listed ?? one).answer);
   emit("saving");
   let result;
+  // What is accepted is the place that was shown, whatever a new model says meanwhile.
+  const place = kind === "accept" && one.path.length ? one.path : path;
   try {
-    result = await post("/actions", { client, kind, rows: [one.row], ...(path ? { path } : {}), expected: { [one.row]: last } });
+    result = await post("/actions", { client, kind, rows: [one.row], ...(place ? { path: place } : {}), expected: { [one.row]: last } });
   } catch (error) {
     if (error.status !== 409) throw error;
     conflicted(one, kind, path, error);
@@ -82,22 +84,29 @@ function conflicted(one, kind, path, error) {
   emit("problem", error.message);
 }
 
-async function answerChosen(kind, path) {
-  const rows = [...state.chosen];
+// What is in the list has to be as it is shown there; of the rest no answer was seen, so that none of others' is replaced.
+async function answerChosen(kind, path, rows = [...state.chosen], seen = 0) {
   emit("saving");
-  // What is in the list must be as it is shown there.
-  const expected = Object.fromEntries(rows.map((row) => [row, find(row)[1]]).filter(([, one]) => one).map(([row, one]) => [row, actionOf(one.answer)]));
-  let result;
-  try {
-    result = await post("/actions", { client, kind, rows, ...(path ? { path } : {}), expected });
-  } catch (error) {
-    if (error.status === 409) await refreshRows(Object.keys(error.body.answers ?? {}).map(Number));
-    throw error;
-  }
-  settle(rows, kind, path, result);
+  const known = seen ? [] : rows.map((row) => [row, find(row)[1]]).filter(([, one]) => one);
+  const expected = Object.fromEntries(known.map(([row, one]) => [row, actionOf(one.answer)]));
+  const result = await post("/actions", { client, kind, rows, ...(path ? { path } : {}), expected, seen });
+  const left = new Set(result.left);
+  const done = rows.filter((row) => !left.has(row));
+  settle(done, kind, path, result);
+  if (left.size) await refreshRows(result.left);
   setChosen([]);
   const what = { accept: "Accepted", move: "Moved", none: "None of these:", skip: "Skipped" }[kind];
-  emit("saved", { said: `${what} ${plural(rows.length, "document")}${path ? ` to ${pathText(path)}` : ""}`, undo: true });
+  const said = `${what} ${plural(done.length, "document")}${path && done.length ? ` to ${pathText(path)}` : ""}`;
+  if (!left.size) {
+    emit("saved", { said, undo: true });
+    return;
+  }
+  const again = () => enqueue(() => answerChosen(kind, path, result.left, result.last));
+  emit("saved", {
+    said: `${said}; ${left.size === 1 ? "1 has another answer, which was" : `${number(left.size)} have other answers, which were`} left alone`,
+    undo: done.length > 0, stay: true,
+    more: [button("Select", { class: "quiet", onclick: () => setChosen(result.left) }), button("Replace", { class: "quiet", onclick: again })],
+  });
 }
 
 // What the server has stored, in the rows that are shown.

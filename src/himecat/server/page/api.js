@@ -70,17 +70,19 @@ export async function remove(path) {
   return (await ask("DELETE", address(path))).json();
 }
 
-// Calls `heard(kind, data)` for what the server says, and `missed()` when the line was down meanwhile.
-export function listen(heard, missed) {
+// Calls `heard(kind, data)` for what the server says, and `opened()` when the line is up: what came before was not heard.
+export function listen(heard, opened) {
   const source = new EventSource(address("/events"));
-  let broken = false;
   for (const kind of ["action", "job", "model", "tree"]) {
     source.addEventListener(kind, (event) => heard(kind, JSON.parse(event.data)));
   }
-  source.addEventListener("error", () => { broken = true; });
-  source.addEventListener("open", () => {
-    if (broken) missed();
-    broken = false;
+  source.addEventListener("open", opened);
+  const close = () => source.close();
+  window.addEventListener("pagehide", close);
+  // A line that broke is tried again by the browser, one that was refused is not.
+  source.addEventListener("error", () => {
+    if (source.readyState !== EventSource.CLOSED) return;
+    window.removeEventListener("pagehide", close);
+    setTimeout(listen, 2000, heard, opened);
   });
-  window.addEventListener("pagehide", () => source.close());
 }

@@ -33,6 +33,7 @@ export function acceptCategory(node) {
     const said = h("p", { class: "said bad", hidden: true });
     const go = button("Accept", { class: "primary", autofocus: true });
     let asked = 0;
+    let version = null;
 
     async function preview() {
       asked += 1;
@@ -41,6 +42,7 @@ export function acceptCategory(node) {
       try {
         const found = await post("/actions/accept-category", { client, node, min_confidence: Number(range.value), preview: true });
         if (own !== asked) return;
+        version = found.model_version;
         figures.replaceChildren(figure(number(found.count), found.count === 1 ? "document, not yet answered" : "documents, not yet answered"), figure(percent(found.mean_confidence, 1), "mean confidence"));
         sample.replaceChildren(...found.sample.map((one) => h("div", { class: "document-sample" },
           h("div", { class: "line" }, h("span", { class: "id" }, one.id), h("span", {}, pathText(one.path)), h("span", { class: "grow" }), bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))), h("p", { class: "snippet soft" }, one.text))));
@@ -55,7 +57,7 @@ export function acceptCategory(node) {
     go.addEventListener("click", async () => {
       go.disabled = true;
       try {
-        const done = await post("/actions/accept-category", { client, node, min_confidence: Number(range.value), preview: false });
+        const done = await post("/actions/accept-category", { client, node, min_confidence: Number(range.value), preview: false, model_version: version });
         handle.close();
         emit("saved", { said: `Accepted ${plural(done.count ?? done.done, "document")}`, undo: true });
         emit("model-changed");
@@ -112,6 +114,7 @@ function edit(op, node) {
     const run = async () => {
       if (go.disabled) return;
       go.disabled = true;
+      said.append(h("p", {}, "Changing the tree …"));
       try {
         const done = await post("/tree/changes", { changes: [planned], preview: false });
         handle.close();

@@ -1,7 +1,7 @@
 // One document: where it is placed and how surely, what else it could be, and why, in its own words.
 
 import { get } from "./api.js";
-import { $, bar, button, h, icon, pathParts, pathText, percent, sureness } from "./dom.js";
+import { $, bar, button, h, icon, nowhere, pathParts, pathText, percent, sureness } from "./dom.js";
 import { badge, upcoming } from "./documents.js";
 import { emit, on, setFilters, setView, state } from "./state.js";
 
@@ -153,8 +153,11 @@ function placement(one) {
   const path = one.path.length ? one.path : ["none of these"];
   const levels = path.map((name, level) => h("li", {},
     h("span", { class: "text" }, name), bar(one.levels?.[level], sureness(one.levels?.[level] ?? 0)), h("span", { class: "number" }, percent(one.levels?.[level]))));
-  return h("section", { class: "block" }, h("h3", {}, "Placed in"), h("ol", { class: "placement" }, ...levels),
-    h("p", { class: "soft small" }, one.none !== null && one.none !== undefined ? `Fits nowhere: ${percent(one.none)}` : "", one.label && !one.suspect ? ` · labelled before: ${pathText(one.label)}` : ""));
+  const away = nowhere(one);
+  return h("section", { class: "block" },
+    away && h("p", { class: "nowhere" }, icon("none"), h("span", {}, "It probably fits nowhere: "), h("b", {}, percent(one.none))),
+    h("h3", {}, away ? "If anywhere" : "Placed in"), h("ol", { class: "placement" }, ...levels),
+    h("p", { class: "soft small" }, !away && one.none !== null && one.none !== undefined ? `Fits nowhere: ${percent(one.none)}` : "", one.label && !one.suspect ? ` · labelled before: ${pathText(one.label)}` : ""));
 }
 
 function runnersUp(one) {

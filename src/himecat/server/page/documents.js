@@ -2,7 +2,7 @@
 // what is answered keeps its place until the list is asked for again.
 
 import { get } from "./api.js";
-import { $, bar, button, debounce, h, icon, pathParts, pathText, percent, plural, sureness } from "./dom.js";
+import { $, bar, button, debounce, h, icon, nowhere, pathParts, pathText, percent, plural, sureness } from "./dom.js";
 import { emit, on, setChosen, setFilters, setView, SORTS, state, STATES } from "./state.js";
 import { VirtualList } from "./virtual.js";
 
@@ -43,7 +43,7 @@ export function createDocuments() {
   head.accept = button("Accept sure …", { onclick: () => emit("accept-category", state.filters.node) });
   head.edit = button("Edit", { "aria-haspopup": "menu", "aria-expanded": "false", onclick: () => emit("category-menu", { node: state.filters.node, anchor: head.edit }) });
   head.query = h("input", { type: "search", id: "query", placeholder: "Search the texts", "aria-label": "Search the texts", autocomplete: "off", "aria-keyshortcuts": "/" });
-  head.query.addEventListener("input", debounce(() => setFilters({ query: head.query.value.trim() }), 150));
+  head.query.addEventListener("input", debounce(() => setFilters({ query: head.query.value.trim() }), 60));
   head.query.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); element.focus(); } });
   head.sort = h("select", { id: "sort", "aria-label": "Sort by", onchange: () => setFilters({ sort: head.sort.value }) },
     ...Object.entries(SORTS).map(([value, text]) => h("option", { value }, text)));
@@ -173,9 +173,10 @@ function draw(place) {
   const marks = [place === index && "active", one.answer && "done", state.chosen.has(one.row) && "chosen", one.problem && "failed"].filter(Boolean).join(" ");
   return h("div", { ...common, class: `document ${marks}` },
     h("div", { class: "line" }, h("span", { class: "id" }, one.id), one.title && h("b", { class: "doc-title" }, one.title), h("span", { class: "grow" }),
-      one.suspect && h("span", { class: "badge warn" }, "label?"), bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))),
+      one.suspect && h("span", { class: "badge warn" }, "label?"),
+      ...(nowhere(one) ? [h("span", { class: "badge warn" }, `fits nowhere ${percent(one.none)}`)] : [bar(one.confidence, sureness(one.confidence)), h("span", { class: "number" }, percent(one.confidence))])),
     h("p", { class: "snippet" }, one.text),
-    h("div", { class: "line" }, pathParts(one.path), h("span", { class: "grow" }), badge(one.answer)));
+    h("div", { class: "line" }, nowhere(one) && h("span", { class: "soft" }, "if anywhere"), pathParts(one.path), h("span", { class: "grow" }), badge(one.answer)));
 }
 
 export function badge(answer) {
@@ -223,8 +224,6 @@ export function find(row) {
   }
   return [-1, null];
 }
-
-export const inSight = () => [...list.rows.keys()].map((place_) => at(place_)?.row).filter((row) => row !== undefined);
 
 export function upcoming(count) {
   return Array.from({ length: count }, (_, by) => at(index + 1 + by)).filter(Boolean);

@@ -77,6 +77,10 @@ export function sureness(confidence) {
   return confidence >= 0.6 ? "fair" : "weak";
 }
 
+// Whether a document rather belongs to none of the categories; its path and its confidence are then of the case that it does.
+// A label that it was given settles it.
+export const nowhere = (one) => (one.none ?? 0) > 0.5 && !one.label?.length;
+
 export function pathText(path) {
   return path && path.length ? path.join(" › ") : "none of these";
 }

@@ -4,7 +4,7 @@ import { createActions, refreshRows } from "./actions.js";
 import { client, get, listen } from "./api.js";
 import { createBulk } from "./bulk.js";
 import { createDocument } from "./document.js";
-import { createDocuments, inSight, load } from "./documents.js";
+import { createDocuments, load } from "./documents.js";
 import { $, debounce, h } from "./dom.js";
 import { createKeys } from "./keys.js";
 import { createLearning } from "./learning.js";
@@ -12,6 +12,9 @@ import { createShell } from "./shell.js";
 import { emit, on, recall, state } from "./state.js";
 import { Taxonomy } from "./taxonomy.js";
 import { createTree, showNode } from "./tree.js";
+
+// So many changes are better read anew.
+const MANY = 100;
 
 async function readModel() {
   state.model = await get("/model");
@@ -43,19 +46,25 @@ const counts = debounce(() => Promise.all([readTree(), readModel()]).catch(fail)
 
 const fail = (error) => emit("problem", error.message);
 
-// After the line was down: a new model is read whole, else only what is in sight may have another answer.
-async function missed() {
-  const before = state.model;
-  await Promise.all([readModel(), readTree()]);
-  if (before.model_version !== state.model.model_version || before.tree_version !== state.model.tree_version) later();
-  else await refreshRows(inSight());
+// The last action that was heard of.
+let last = 0;
+
+// When the line is up, at first or again: what has happened meanwhile is asked for.
+async function catchUp() {
+  const [now, actions] = await Promise.all([get("/model"), get("/actions", { since: last })]);
+  const rows = actions.filter((one) => one.by !== client).flatMap((one) => one.rows);
+  last = Math.max(last, now.last_action);
+  const { model_version: model, tree_version: tree } = state.model;
+  if (now.model_version !== model || now.tree_version !== tree || actions.length >= MANY || rows.length > MANY) later();
+  else if (rows.length) refreshRows(rows).catch(fail).then(counts);
 }
 
 function heard(kind, data) {
+  if (kind === "action") last = Math.max(last, data.id);
   if (kind === "job") emit("job", data);
   else if (kind === "model" || kind === "tree") later();
   else if (kind === "action" && data.by !== client && data.client !== client) {
-    if (data.rows.length > 100) later();
+    if (data.rows.length > MANY) later();
     else refreshRows(data.rows).catch(fail).then(counts);
   }
 }
@@ -92,6 +101,7 @@ async function start() {
     $("documents").replaceChildren(h("div", { class: "message" }, h("p", {}, error.message)));
     return;
   }
+  last = state.model.last_action;
   recall();
   createShell();
   createLearning();
@@ -101,7 +111,7 @@ async function start() {
   views();
   await load();
   document.body.dataset.ready = "1";
-  listen(heard, () => missed().catch(fail));
+  listen(heard, () => catchUp().catch(fail));
 }
 
 start();

@@ -1,7 +1,7 @@
 // The map: documents as points, the tree as lines, and a lasso that selects for one answer together.
 
 import { get, getBytes } from "./api.js";
-import { $, button, h, icon, number, pathText, percent, plural } from "./dom.js";
+import { $, button, h, icon, nowhere, number, pathText, percent, plural } from "./dom.js";
 import { inside, nearest, PointCloud } from "./points.js";
 import { emit, on, setChosen, setFilters, state } from "./state.js";
 
@@ -342,7 +342,11 @@ function hover(x, y) {
   const own = asked;
   setTimeout(() => {
     if (own !== asked) return;
-    get(`/documents/${row}`).then((one) => { if (own === asked) text.textContent = one.text.slice(0, 160); }).catch(() => {});
+    get(`/documents/${row}`).then((one) => { 
+      if (own !== asked) return;
+      if (nowhere(one)) title.textContent = `Fits nowhere: ${percent(one.none)}; if anywhere, ${pathText(one.path)}`;
+      text.textContent = one.text.slice(0, 160);
+    }).catch(() => {});
   }, 60);
 }
 

@@ -107,7 +107,7 @@ function createStatus() {
     if (stay) timer = setTimeout(() => { line.className = "status"; line.replaceChildren(); }, stay);
   };
   on("saving", () => say("saving", ["Saving …"]));
-  on("saved", ({ said, undo }) => say("saved", [icon("check"), h("span", {}, said), undo ? undoButton() : ""], 6000));
+  on("saved", ({ said, undo, more = [], stay = false }) => say("saved", [icon("check"), h("span", {}, said), ...more, undo ? undoButton() : ""], stay ? 0 : 6000));
   on("problem", (message) => say("failed", [icon("alert"), h("span", {}, message)], 12000));
 }
 
