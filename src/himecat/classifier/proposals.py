@@ -30,7 +30,12 @@ _KMEANS_ROUNDS, _KMEANS_SAMPLE = 15, 20_000
 # References beside the labelled documents, and leaves that are left out in turn.
 _REFERENCES, _LEFT_OUT = 3_000, 24
 # What the signs of a group are worth where nothing can be left out, and the strength of that prior.
-_SIGNS = {"near": -0.5, "labels": -0.5, "nearest": -0.5, "far": 0.5, "beyond": 0.5, "cohesion": 0.2}
+_SIGNS = {
+    "near": 0.0, "lacking": 0.7, "nearest": 0.0, "far": 0.7, "beyond": 0.5, "cohesion": 0.3, "anchor": 0.0,
+    "around": 0.0, "purity": -0.3,
+}  # fmt: skip
+# Labelled documents around a document.
+_AROUND = 5
 _PRIOR = 2.0
 _FEWEST_LABELS, _FEWEST_LEAVES = 20, 4
 # Words that name a proposal, and the share of it that has to have one.
@@ -215,33 +220,43 @@ class _Signs:
             others = np.sort(rng.choice(len(directions), _REFERENCES, replace=False))
         none = np.zeros((n_leaves, directions.shape[1]), np.float32), np.zeros(n_leaves, np.float32)
         self.pile = Pile(np.concatenate([known.directions, directions[others]]), known.leaves, none)
+        self.references = directions[others]
         self.group_of_reference = group_of[others]
+        self.counts = np.bincount(self.group_of_reference, minlength=len(centres))
+        self.similar = self.references @ known.directions.T
+
+    def _mean(self, values: npt.NDArray[np.floating]) -> _Values:
+        """The mean of references' values over each group; that of all where a group has none."""
+        sums = np.bincount(self.group_of_reference, values, minlength=len(self.counts))
+        found = np.asarray(sums / np.maximum(self.counts, 1), dtype=np.float64)
+        found[self.counts == 0] = found[self.counts > 0].mean()
+        return found
 
     def without(self, leaf: int) -> _Values:
         """The signs of every group, standardised, where the labels of a leaf are left out; -1 for none."""
         kept = np.flatnonzero(self.known.leaves != leaf)
         leaves = np.unique(self.known.leaves[kept])
-        sums, _, _ = self.pile.anchors(kept, leaves)
-        cosines = self.centres @ unit(sums).T
+        anchors = unit(self.pile.anchors(kept, leaves)[0])
+        cosines = self.centres @ anchors.T
         near = ((cosines - cosines.mean(axis=0)) / np.maximum(cosines.std(axis=0), 1e-6)).max(axis=1)
-        at = self.cosines[:, kept].argmax(axis=0)
-        labels = np.bincount(at, minlength=len(self.centres))
+        labels = np.bincount(self.cosines[:, kept].argmax(axis=0), minlength=len(self.centres))
         expected = self.sizes * len(kept) / self.n_documents
-        unexplained = self.pile.averaged(self.pile.unexplained(kept, leaves))[len(self.known.leaves) :]
-        counts = np.bincount(self.group_of_reference, minlength=len(self.centres))
-        far, beyond = (
-            np.bincount(self.group_of_reference, part, minlength=len(self.centres)) / np.maximum(counts, 1)
-            for part in unexplained.T
-        )
-        for part in (far, beyond):
-            part[counts == 0] = part[counts > 0].mean()
+        far, beyond = self.pile.averaged(self.pile.unexplained(kept, leaves))[len(self.known.leaves) :].T
+        by_anchor = self.references @ anchors.T
+        count = min(_AROUND, len(kept))
+        around = np.partition(self.similar[:, kept], -count, axis=1)[:, -count:].mean(axis=1)
+        at_leaf = np.zeros((len(self.centres), len(leaves)))
+        np.add.at(at_leaf, (self.group_of_reference, by_anchor.argmax(axis=1)), 1.0)
         signs = {
             "near": near,
-            "labels": np.log((labels + 0.5) / (expected + 0.5)),
+            "lacking": (expected - labels) / np.sqrt(expected + 1),
             "nearest": self.cosines[:, kept].max(axis=1),
-            "far": far,
-            "beyond": beyond,
+            "far": self._mean(far),
+            "beyond": self._mean(beyond),
             "cohesion": self.cohesion,
+            "anchor": self._mean(by_anchor.max(axis=1)),
+            "around": self._mean(around),
+            "purity": at_leaf.max(axis=1) / np.maximum(self.counts, 1),
         }
         found = np.column_stack([signs[name] for name in _SIGNS])
         return np.asarray((found - found.mean(axis=0)) / np.maximum(found.std(axis=0), 1e-6))
