@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ EXAMPLES = 10
 _BATCH = 4096
 
 
-class NamedProposal(NamedTuple):
+@dataclass(frozen=True)
+class NamedProposal:
     """A proposal with the ids of its documents.
 
     Attributes
