@@ -28,6 +28,7 @@ COMMANDS = (
         "predict",
         "review",
         "correct",
+        "serve",
         "tree",
         "propose",
         "map",
