@@ -12,6 +12,13 @@ from himecat.cli import options as o
 from himecat.cli.options import counted, names, open_model, write_json
 from himecat.cli.places import check_encoder
 
+NewModel = Annotated[
+    Path | None,
+    o.option(
+        o.OUTPUT, "Model folder to write, instead of replacing MODEL.", "--output", "-o", metavar="MODEL"
+    ),
+]
+
 
 def review(
     model: o.Model,
@@ -95,12 +102,7 @@ def correct(
     dry_run: Annotated[
         bool, o.option(o.OUTPUT, "Say what the answers change, and stop.", "--dry-run")
     ] = False,
-    output: Annotated[
-        Path | None,
-        o.option(
-            o.OUTPUT, "Model folder to write, instead of replacing MODEL.", "--output", "-o", metavar="MODEL"
-        ),
-    ] = None,
+    output: NewModel = None,
     overwrite: o.Overwrite = False,
     json: o.Json = None,
     quiet: o.Quiet = False,

@@ -5,20 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from himecat.cli import options as o
 from himecat.cli.options import counted, open_model
 from himecat.cli.places import check_encoder
+from himecat.cli.propose import KeptDocuments
 from himecat.errors import UsageError
 
 
 def map_(
     model: o.Model,
-    documents: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DOCS]", help="Documents; those kept with the model by default."),
-    ] = None,
+    documents: KeptDocuments = None,
     *,
     sheet: o.Sheet = None,
     delimiter: o.Delimiter = None,

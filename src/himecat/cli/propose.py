@@ -11,13 +11,15 @@ from himecat.cli import options as o
 from himecat.cli.options import open_model
 from himecat.cli.places import check_encoder
 
+KeptDocuments = Annotated[
+    Path | None,
+    typer.Argument(metavar="[DOCS]", help="Documents; those kept with the model by default."),
+]
+
 
 def propose(
     model: o.Model,
-    documents: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DOCS]", help="Documents; those kept with the model by default."),
-    ] = None,
+    documents: KeptDocuments = None,
     *,
     sheet: o.Sheet = None,
     delimiter: o.Delimiter = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from himecat.cli import options as o
+from himecat.cli.correct import NewModel
 from himecat.cli.options import names, open_model, write_json
 from himecat.cli.places import check_encoder
 from himecat.errors import UsageError
@@ -106,12 +107,7 @@ def tree(
     dry_run: Annotated[
         bool, o.option(o.OUTPUT, "Say what happens to labels and documents, and stop.", "--dry-run")
     ] = False,
-    output: Annotated[
-        Path | None,
-        o.option(
-            o.OUTPUT, "Model folder to write, instead of replacing MODEL.", "--output", "-o", metavar="MODEL"
-        ),
-    ] = None,
+    output: NewModel = None,
     overwrite: o.Overwrite = False,
     json: o.Json = None,
     quiet: o.Quiet = False,
