@@ -20,7 +20,8 @@ import numpy as np
 
 from himecat.classifier.asking import choose
 from himecat.classifier.cross_validation import plan_folds
-from himecat.classifier.fit import DefaultClassifier, fit_classifier, random_stream
+from himecat.classifier.fit import DefaultClassifier, fit_classifier
+from himecat.classifier.fit_memory import random_stream
 from himecat.classifier.name_seeds import name_seeds
 from himecat.input.builder import load_corpus
 from himecat.input.corpus import Supervision

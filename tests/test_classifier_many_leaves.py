@@ -12,7 +12,7 @@ import pytest
 from himecat import HiMeCat, predictor
 from himecat.classifier import assignments
 from himecat.classifier.cross_validation import plan_folds
-from himecat.classifier.fit import memory_of_fit
+from himecat.classifier.fit_memory import memory_of_fit
 from himecat.classifier.linear import leaf_groups
 from himecat.errors import DataError
 from himecat.input.corpus import Supervision

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from himecat.classifier.fit_memory import RoomWithin
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError, spelled
@@ -20,8 +21,9 @@ from himecat.input.kinds import Named
 from himecat.input.problems import Problems
 from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
-from himecat.methods import Default, Method, Paper, check_value, resolve_method
+from himecat.methods import Default, Method, Paper, check_value, refuse_sets, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
+from himecat.runtime.memory import memory_budget
 from himecat.runtime.progress import Progress, silent
 from himecat.runtime.threads import usable_threads
 from himecat.teaching.tree_changes import TreeEditor
@@ -89,6 +91,9 @@ class HiMeCat(TreeEditor):
         The same number gives the same model, whatever the number of threads.
     threads : int, optional
         Threads to use; all that the process may use by default.
+    memory : str or int, optional
+        What a fit may take, such as "2GB"; half of what is there by default. Of more documents a sample is learned
+        from, with all labelled ones and all metadata values; see docs/scale.md.
     verbose : bool
         Show progress.
 
@@ -155,6 +160,7 @@ class HiMeCat(TreeEditor):
         online: bool = True,
         random_state: int = 0,
         threads: int | None = None,
+        memory: int | str | None = None,
         verbose: bool = False,
     ) -> None:
         self.taxonomy = taxonomy
@@ -181,6 +187,7 @@ class HiMeCat(TreeEditor):
         self.online = online
         self.random_state = random_state
         self.threads = threads
+        self.memory = memory
         self.verbose = verbose
 
     # -- fitting ---------------------------------------------------------------------------------------
@@ -203,6 +210,9 @@ class HiMeCat(TreeEditor):
         options = self._input_options(X, method)
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
+        if isinstance(method, Default):
+            sizes = method.dimension + method.topics, usable_threads(self.threads)
+            options |= {"room": RoomWithin(memory_budget(self.memory), *sizes), "seed": self.random_state}
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
         self._learn(material, method, views, shown, ignore_metadata=tuple(self.ignore_metadata))
         return self
@@ -216,17 +226,10 @@ class HiMeCat(TreeEditor):
         **more: Any,
     ) -> None:
         """Fit, and take the place of what was fitted before only at the very end."""
-        if material.several and isinstance(method, Paper):
-            raise UsageError(
-                "The published method gives every document one path: take the default one for documents with several, "
-                f"or refuse such labels ({spelled('--no-several', 'several=False')})."
-            )
+        refuse_sets(method, material.several, self.decides)
         if isinstance(method, Default):
-            option = spelled("--decides", "decides")
             used = used_metadata(material.corpus.metadata, more.get("ignore_metadata", ()))
-            refuse_unknown_metadata(used, self.decides, option)
-            if material.several and len(self.decides):
-                raise UsageError(f"{option} is for documents with one path each: leave it out.")
+            refuse_unknown_metadata(used, self.decides, spelled("--decides", "decides"))
             more["decides"] = tuple(self.decides)
         fitted = _fit_function(method)(
             material,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -214,6 +214,27 @@ def hyperparameters(kind: type[Method] | Method) -> tuple[str, ...]:
     (True, False)
     """
     return tuple(one.name for one in fields(kind))
+
+
+def refuse_sets(method: Method, several: bool, decides: Collection[str]) -> None:
+    """Say what documents with several paths do not go together with.
+
+    Examples
+    --------
+    >>> refuse_sets(Default(), True, ["product"])
+    Traceback (most recent call last):
+    ...
+    himecat.errors.UsageError: decides is for documents with one path each: leave it out.
+    """
+    if several and isinstance(method, Paper):
+        raise UsageError(
+            "The published method gives every document one path: take the default one for documents with several, "
+            f"or refuse such labels ({spelled('--no-several', 'several=False')})."
+        )
+    if several and isinstance(method, Default) and len(decides):
+        raise UsageError(
+            f"{spelled('--decides', 'decides')} is for documents with one path each: leave it out."
+        )
 
 
 def check_value(name: str, value: Any) -> Any:

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from himecat.classifier.assess import assess
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
-from himecat.classifier.cross_validation import MAX_UNLABELLED, Learned, Plan, cross_validate, plan_folds
+from himecat.classifier.cross_validation import Learned, Plan, cross_validate, plan_folds
+from himecat.classifier.fit_memory import memory_of_fit, random_stream
 from himecat.classifier.locate import Seeds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
+from himecat.classifier.pile_passes import directions_of_pile, with_votes_of_pile
 from himecat.classifier.protocol import Fitted, SeeingClassifier
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, fit_scorer
@@ -37,13 +39,12 @@ from himecat.views.metadata import MetadataView
 from himecat.views.ngrams import MOST_CELLS, NgramsView
 from himecat.views.space import JointSpace, contrast
 from himecat.views.topics import TopicsView
+from himecat.views.value_sums import Each, here
 from himecat.views.words import WordsView
 
 # Random streams, one for each step.
 _VIEWS, _CLASSIFIER = 1, 3
 _BATCH = 2048
-# Bytes per document and leaf that a fit holds, and those that each of its threads adds.
-_CELL, _CELL_OF_THREAD = 28, 4
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ def fit_default(
     known: Mapping[str, View] | None = None,
     decides: Sequence[str] = (),
     carried: Learned | None = None,
+    each: Each | None = None,
 ) -> Fitted:
     """Fit the default method.
 
@@ -197,8 +199,16 @@ def fit_default(
         Of an earlier fit: views of the same documents, which labels do not change, and what cross-validation gave.
     decides : sequence of str
         Metadata types whose values decide the category.
+    each : callable, optional
+        Runs the parts of a pile; in this process by default.
     """
-    corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
+    corpus, taxonomy, supervision, pile = (
+        material.corpus,
+        material.taxonomy,
+        material.supervision,
+        material.pile,
+    )
+    each = each or here(threads)
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
     own_seed = random_stream(seed, _CLASSIFIER)
     plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed, carried)
@@ -230,6 +240,8 @@ def fit_default(
             run=lambda jobs: run_parallel(jobs, threads),
             known=known,
             weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
+            learn_from=material.texts,
+            over_pile=None if pile is None else partial(directions_of_pile, pile, corpus, kinds, each),
         )
         if not method.votes:
             vectors = replace(vectors, groups={})
@@ -264,54 +276,12 @@ def fit_default(
         progress.say(f"weights of the opinions: {told(classifier.scorer.weights)}")
     familiar = familiarity(learned, corpus)
     nowhere = learn_nowhere(taxonomy, vectors.smoothed, familiar, supervision, seeds, seed=own_seed)
-    classifier = replace(classifier, nowhere=nowhere)
+    scorer = with_votes_of_pile(classifier.scorer, learned, vectors, material, each)
+    classifier = replace(classifier, nowhere=nowhere, scorer=scorer)
     if space is None:
         space = spectral_space(material, learned, classifier.scorer.directions, vectors)
     release_memory()
     return Fitted(space, classifier)
-
-
-def memory_of_fit(
-    n_documents: int,
-    n_labelled: int,
-    n_leaves: int,
-    *,
-    dimension: int,
-    n_features: int,
-    threads: int,
-    n_fits: int = 1,
-) -> int:
-    """About how many bytes are held at once beside the documents, as measured.
-
-    Parameters
-    ----------
-    n_fits : int
-        How often the classifier is trained in all, `Plan.n_fits`.
-
-    Examples
-    --------
-    >>> options = {"dimension": 350, "n_features": 4_000, "threads": 2, "n_fits": 2}
-    >>> [round(memory_of_fit(*sizes, **options) / 1e6) for sizes in ((10_000, 4_000, 2_000), (20_000, 10_000, 5_000))]
-    [838, 3896]
-    """
-    # Scores and posteriors: of all documents in the last fit, whose folds are learned on several threads; of a sample
-    # in those of cross-validation, of which each thread has one.
-    at_once = min(threads, n_fits - 1)
-    of_documents = (_CELL + _CELL_OF_THREAD * threads) * n_documents
-    of_samples = (_CELL + _CELL_OF_THREAD) * at_once * min(n_documents, MAX_UNLABELLED + n_labelled)
-    of_leaves = 4 * (dimension * (6 + threads) + n_features * (1 + threads))
-    return n_leaves * (max(of_documents, of_samples) + of_leaves)
-
-
-def random_stream(seed: int, step: int) -> int:
-    """The seed of one step of a fit, independent of those of the others.
-
-    Examples
-    --------
-    >>> random_stream(0, 1) != random_stream(0, 2)
-    True
-    """
-    return int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
 
 
 def fit_classifier(

@@ -7,7 +7,7 @@ say of that leaf adds up, where directions only lean towards each other. A docum
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -151,7 +151,7 @@ class Votes:
         places = np.minimum(np.searchsorted(self.voters, fingerprints), max(len(self.voters) - 1, 0))
         voted = self.voters[places] == fingerprints if len(self.voters) else np.zeros(len(places), bool)
         for kind, one in self.types.items():
-            votes = _votes(probabilities, groups[kind].decides)
+            votes = as_votes(probabilities, groups[kind].decides)
             yield f"{VOTES}{kind}", one.opinion(groups[kind].members, votes, voted)
 
     def only(self, weights: Mapping[str, float]) -> Votes | None:
@@ -183,7 +183,7 @@ class Votes:
         return cls(types, arrays["voters"])
 
 
-def _votes(probabilities: FloatArray, decides: bool) -> FloatArray:
+def as_votes(probabilities: FloatArray, decides: bool) -> FloatArray:
     """The logarithms that add up: what a text says of its value's leaf, which is not always its own."""
     purity = np.float32(_DECIDING_PURITY if decides else _PURITY)
     found = probabilities * purity
@@ -217,18 +217,36 @@ def learn_votes(
     for kind, (members, decides) in groups.items():
         if not members.nnz or members.shape[1] * n_leaves > _MOST_CELLS:
             continue
-        votes = _votes(probabilities, decides)
+        votes = as_votes(probabilities, decides)
         evidence = np.asarray(members.T.tocsr() @ votes, dtype=np.float32)
         counts = np.asarray(members.sum(axis=0), dtype=np.float32).ravel()
-        usual, kept = (_DECIDING_PURITY, _DECIDING_KEPT) if decides else (_PURITY, _KEPT)
-        one = ValueVotes(evidence, counts, np.full(len(counts), usual, dtype=np.float32))
-        # One step of EM: how many of a value's documents are in its leaf.
-        inside = np.full(len(counts), kept * usual)
-        for _, pairs in one.pairs_of(members, votes, np.ones(len(votes), dtype=bool)):
-            own = np.exp(votes[pairs.rows])
-            own = 1.0 - np.float32((1 - usual) / n_leaves) / own
-            agreed = np.einsum("ij,ij->i", pairs.leaves, own)
+        one = unweighed(evidence, counts, decides)
+        inside = np.zeros(len(counts))
+        for pairs, agreed in agreement(one, members, votes, decides):
             inside += np.bincount(pairs.values, weights=agreed, minlength=len(counts))
-        purity = np.clip(inside / (counts + kept), 0.02, 0.98).astype(np.float32)
-        types[kind] = ValueVotes(evidence, counts, purity)
+        types[kind] = with_purity(one, inside, decides)
     return Votes(types, np.unique(fingerprints)) if types else None
+
+
+def unweighed(evidence: FloatArray, counts: FloatArray, decides: bool) -> ValueVotes:
+    """The votes on values of whose purity nothing is known yet."""
+    usual = _DECIDING_PURITY if decides else _PURITY
+    return ValueVotes(evidence, counts, np.full(len(counts), usual, dtype=np.float32))
+
+
+def agreement(
+    one: ValueVotes, members: Any, votes: FloatArray, decides: bool
+) -> Iterator[tuple[_Pairs, npt.NDArray[np.float32]]]:
+    """Documents and their values, and the probability that the document is in the leaf of the value."""
+    usual = _DECIDING_PURITY if decides else _PURITY
+    for _, pairs in one.pairs_of(members, votes, np.ones(len(votes), dtype=bool)):
+        own = np.exp(votes[pairs.rows])
+        own = 1.0 - np.float32((1 - usual) / votes.shape[1]) / own
+        yield pairs, np.einsum("ij,ij->i", pairs.leaves, own)
+
+
+def with_purity(one: ValueVotes, inside: npt.NDArray[np.float64], decides: bool) -> ValueVotes:
+    """One step of EM: how many of a value's documents are in its leaf."""
+    usual, kept = (_DECIDING_PURITY, _DECIDING_KEPT) if decides else (_PURITY, _KEPT)
+    purity = np.clip((inside + kept * usual) / (one.counts + kept), 0.02, 0.98).astype(np.float32)
+    return replace(one, purity=purity)

@@ -33,6 +33,7 @@ def fit(
     tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
+    memory: o.Memory = None,
     no_hierarchy: o.NoHierarchy = False,
     no_metadata: o.NoMetadata = False,
     ignore_metadata: o.IgnoreMetadata = None,
@@ -87,6 +88,7 @@ def fit(
         min_confidence=min_confidence or 0.0,
         random_state=seed,
         threads=threads,
+        memory=memory,
         tokenizer=tokenizer,
         **arguments,
     )

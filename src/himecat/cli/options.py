@@ -140,6 +140,14 @@ Threads = Annotated[
     int | None,
     option(METHOD, "Threads, all there are by default; the result is the same.", min=1, metavar="N"),
 ]
+Memory = Annotated[
+    str | None,
+    option(
+        METHOD,
+        "What a fit may take, e.g. 2GB; half of what is there by default. Of more documents a sample is learned from.",
+        metavar="SIZE",
+    ),
+]
 NoHierarchy = Annotated[
     bool, option(METHOD, "Learn each leaf without the categories around it in the tree.", "--no-hierarchy")
 ]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
+
+import numpy as np
 
 from himecat.errors import DataError, UsageError, spelled
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
@@ -18,6 +21,7 @@ from himecat.input.metadata_columns import learned_column, ruled_rows
 from himecat.input.problems import Problems
 from himecat.input.ragged import Ragged
 from himecat.input.rules import Rule
+from himecat.input.sampling import Sample
 from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
 from himecat.input.unspaced import looks_unspaced
@@ -46,6 +50,8 @@ class LoadedCorpus:
         Everything found on the way.
     all_words : Ragged or None
         Where asked for: all words of every document, in ids of their own.
+    drawn : Drawn or None
+        Where the corpus is a sample: what it was drawn from.
 
     Examples
     --------
@@ -60,10 +66,18 @@ class LoadedCorpus:
     skipped: list[int]
     problems: Problems
     all_words: Ragged | None = None
+    drawn: Drawn | None = None
 
     def place(self, row: int) -> str:
         """Where a row was read, for messages."""
         return self.places[row] if self.places else f"document {row}"
+
+
+class Drawn(NamedTuple):
+    """Of a sample: the larger sample that it is part of, and how many usable documents there are in all."""
+
+    texts: Corpus
+    n_documents: int
 
 
 class Origin(NamedTuple):
@@ -139,6 +153,7 @@ def load_corpus(
     progress: Progress | None = None,
     threads: int | None = None,
     whole_texts: bool = False,
+    sample: Sample | None = None,
 ) -> LoadedCorpus:
     """Read a corpus in one pass, holding ids and not texts.
 
@@ -166,6 +181,9 @@ def load_corpus(
         With 1 nothing is done at the same time; the result is the same for any number.
     whole_texts : bool
         Also keep what the corpus drops, the words past `max_tokens` and the rare ones, in `all_words`.
+    sample : Sample, optional
+        Chooses documents while they are read, where the corpus is to be a sample of a large source. Its metadata values
+        are then all those that at least two documents of the source have.
 
     Raises
     ------
@@ -189,6 +207,7 @@ def load_corpus(
     places: list[str] = []
     skipped: list[int] = []
     listed: set[str] = set()
+    first = 0
     with OpenColumns(readers, source, problems, progress) as columns:
         rows = _CorpusRows(
             words, metadata, columns, None if whole_texts else max_tokens, threads, {}, problems
@@ -198,16 +217,18 @@ def load_corpus(
                 for batch in read_documents(
                     source, with_extra_fields(fields, readers), problems, required=True, listed=listed
                 ):
-                    first = len(places) + len(skipped)
                     skipped += [first + row for row, document in enumerate(batch) if not document.usable]
                     usable = [document for document in batch if document.usable]
                     if first == 0 and splitter.name == UNICODE.name:
                         _warn_if_unspaced(usable, problems)
+                    if sample is not None:
+                        usable = sample.held(batch)
                     for row, document in enumerate(usable, start=len(places)):
                         if document.labels is not None:
                             labels[row] = document.labels
                     places += [document.place for document in usable]
                     rows.extend(usable)
+                    first += len(batch)
             # Before the columns are computed, which may take minutes.
             if not skip_bad or problems.has_fatal:
                 problems.raise_errors()
@@ -216,12 +237,15 @@ def load_corpus(
                 raise DataError(f"There is no document to work with.{found}")
             computed = columns.finish()
             # While the worker is still splitting the last texts.
-            values = {
-                kind: learned_column(
-                    kind, fields.kinds.get(kind), one, places, problems, listed=kind in listed
+            n_values = sum(len(one.names()) for one in metadata.values())
+            if sample is not None and sample.is_whole(len(words.names()), n_values):
+                sample = None
+            values = {}
+            for kind, one in metadata.items():
+                more = None if sample is None else sample.counts.get(kind, Counter())
+                values[kind] = learned_column(
+                    kind, fields.kinds.get(kind), one, places, problems, listed=kind in listed, more=more
                 )
-                for kind, one in metadata.items()
-            }
             tokens = rows.tokens.finish()
     all_words = tokens if whole_texts else None
     if whole_texts:
@@ -229,10 +253,25 @@ def load_corpus(
     names = words.names()
     if isinstance(splitter, LearnedTokenizer):
         splitter, names, tokens = _split_further(splitter, names, tokens, max_tokens)
+    held = np.arange(len(rows.ids)) if sample is None else sample.rows(len(names), n_values)[0]
+    if sample is not None:
+        tokens = tokens.take(held)
     lengths = tokens.lengths
     vocabulary, kept = ranked(names, tokens, min_count, splitter)
-    corpus = Corpus(rows.ids, vocabulary, kept, values, computed, lengths - kept.lengths)
-    return LoadedCorpus(corpus, labels, places, skipped, problems, all_words)
+    unknown = lengths - kept.lengths
+    if sample is None:
+        corpus = Corpus(rows.ids, vocabulary, kept, values, computed, unknown)
+        return LoadedCorpus(corpus, labels, places, skipped, problems, all_words)
+    values = {kind: MetadataColumn(one.vocabulary, one.values.take(held)) for kind, one in values.items()}
+    computed = {name: column[held] for name, column in computed.items()}
+    texts = Corpus([rows.ids[row] for row in held.tolist()], vocabulary, kept, values, computed, unknown)
+    chosen = sample.rows(len(vocabulary), sum(len(one.vocabulary) for one in values.values()))[1]
+    labelled = sample.labelled[chosen]
+    shown = {new: labels[old] for new, old in enumerate(chosen.tolist()) if labelled[new] and old in labels}
+    corpus = texts.take(np.searchsorted(held, chosen))
+    places = [places[row] for row in chosen.tolist()]
+    drawn = Drawn(texts, sample.n_documents)
+    return LoadedCorpus(corpus, shown, places, skipped, problems, drawn=drawn)
 
 
 def _warn_if_unspaced(documents: Sequence[Document], problems: Problems) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -48,6 +48,7 @@ class Opened(NamedTuple):
     fields: Fields
     draw: Draw | None = None
     place: str = ""
+    shown: Collection[int] | None = None
 
 
 def opened(source: Any, taxonomy: Any, fields: Fields, problems: Problems) -> Opened:
@@ -75,7 +76,9 @@ def opened(source: Any, taxonomy: Any, fields: Fields, problems: Problems) -> Op
         raise DataError(f"{dataset.folder / METADATA_FILE}: {error}") from None
     place = shown(dataset.documents)
     tree = dataset.taxonomy if taxonomy is None else taxonomy
-    return Opened(dataset.documents, tree, fields, _first_draw(dataset, place), place)
+    listed = dataset.first_draw
+    shown_rows = None if listed is None else {row for rows in listed.values() for row in rows}
+    return Opened(dataset.documents, tree, fields, _first_draw(dataset, place), place, shown_rows)
 
 
 def documents_of(source: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from himecat.input.corpus import MetadataColumn
 from himecat.input.documents import Document
@@ -16,6 +18,8 @@ from himecat.input.vocabulary import ranked
 
 # Of so many documents with several values, what separates them is known.
 _SEVERAL = 0.05
+# Of a sample, values are those of so many documents of the whole.
+_SHARED = 2
 
 
 def learned_column(
@@ -26,6 +30,7 @@ def learned_column(
     problems: Problems,
     *,
     listed: bool = False,
+    more: Mapping[str, int] | None = None,
 ) -> MetadataColumn:
     """The column of a field, once all documents are read.
 
@@ -43,6 +48,9 @@ def learned_column(
         Receives what was taken, and what cannot be read.
     listed : bool
         Whether documents hold lists: their values are taken as they are, unless a kind is asked for.
+    more : mapping of str to int, optional
+        How often values occur in documents that are not among the rows. With it, the vocabulary has what at least two
+        documents of all have.
 
     Examples
     --------
@@ -56,12 +64,22 @@ def learned_column(
     """
     names, rows = read.names(), read.finish()
     several = listed or bool((rows.lengths > 1).mean() > _SEVERAL) if len(rows) else True
+    totals = rows.totals(len(names))
+    if more is not None:
+        index = {name: number for number, name in enumerate(names)}
+        names += [name for name in more if name not in index]
+        totals = np.concatenate([totals, np.zeros(len(names) - len(totals), np.int64)])
+        for number, name in enumerate(names):
+            totals[number] += more.get(name, 0)
+        del index
     learned = None
     if kind is not None or not several:
         with problems.recorded():
-            learned = learn_rule(field, kind, names, rows.totals(len(names)))
+            learned = learn_rule(field, kind, names, totals)
+    counted = None if more is None else totals
+    least = 1 if more is None else _SHARED
     if learned is None:
-        return MetadataColumn(*ranked(names, rows))
+        return MetadataColumn(*ranked(names, rows, least, totals=counted))
     problems.note("", learned.said)
     rule = learned.rule
     parts, unreadable = IdRows(), []
@@ -72,8 +90,12 @@ def learned_column(
             unreadable.append(number)
     if unreadable:
         _tell_unreadable(field, rule, rows, unreadable, places, problems)
-    column = rows.expanded(parts.finish()).distinct()
-    return MetadataColumn(*ranked(parts.names(), column, rule=rule))
+    made = parts.finish()
+    column = rows.expanded(made).distinct()
+    if counted is not None:
+        weights = np.repeat(counted, made.lengths)
+        counted = np.bincount(made.values, weights=weights, minlength=len(parts.names())).astype(np.int64)
+    return MetadataColumn(*ranked(parts.names(), column, least, rule=rule, totals=counted))
 
 
 def _tell_unreadable(

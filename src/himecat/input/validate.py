@@ -6,7 +6,7 @@ and lists everything, because its `Problems` do not stop. So whatever passes a c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +26,11 @@ from himecat.input.labels import (
     leaves_without_labels,
     readable_labels,
 )
+from himecat.input.pile import Pile, sample_of, states_of
 from himecat.input.prepare import prepare
 from himecat.input.problems import Problems, quoted, shortened
 from himecat.input.ready import check_supervision, check_tokenizer, with_columns_of
+from himecat.input.sampling import Room
 from himecat.input.separators import SLASH, checked, split_labels
 from himecat.input.several import Parted, check_several, parted, resolved, turned
 from himecat.input.spellings import alike
@@ -60,6 +62,8 @@ class Material:
     separator: str = SLASH
     fields: Fields = field(default_factory=Fields)
     several: bool = False
+    pile: Pile | None = None
+    texts: Corpus | None = None
 
     @property
     def mean_length(self) -> int:
@@ -86,6 +90,7 @@ class Validated:
     fields: Fields = field(default_factory=Fields)
     names: Sequence[str] = ()
     several: bool = False
+    pile: Pile | None = None
 
 
 def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Material:
@@ -103,6 +108,7 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
         problems=problems,
         progress=progress,
         draw=given.draw if y is None else None,
+        shown=given.shown,
         **options,
     )
     problems.raise_errors()
@@ -122,6 +128,8 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
         found.separator,
         found.fields,
         found.several,
+        found.pile,
+        None if found.loaded.drawn is None else found.loaded.drawn.texts,
     )
 
 
@@ -145,6 +153,9 @@ def validate(
     draw: Draw | None = None,
     separator: str | None = None,
     several: bool | None = None,
+    room: Room | None = None,
+    shown: Collection[int] | None = None,
+    seed: int = 0,
 ) -> Validated:
     """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
 
@@ -174,6 +185,10 @@ def validate(
         What separates levels in a label; "none" for names without levels. By default it is found.
     several : bool, optional
         Whether a document may belong to several categories. By default it is found from the labels.
+    room : Room, optional
+        How many documents a fit may learn from at once: of a larger source a sample is taken, which `seed` decides.
+    shown : collection of int, optional
+        Positions of the documents that a `draw` would choose, where they are known before anything is read.
 
     Raises
     ------
@@ -200,6 +215,8 @@ def validate(
         X, fields, found.names = prepare(X, fields, y is None, problems)
         found.fields = fields
         try:
+            sample = sample_of(X, room, found.taxonomy, draw, shown, seed) if y is None else None
+            states = states_of(X)
             found.loaded = load_corpus(
                 X,
                 fields,
@@ -212,6 +229,7 @@ def validate(
                 progress=progress,
                 threads=threads,
                 whole_texts=whole_texts,
+                sample=sample,
             )
         except DataError as error:
             # Errors that are known already say why no document is left; further lines repeat warnings.
@@ -220,6 +238,10 @@ def validate(
             if not problems.has_errors:
                 problems.error("", str(error).split("\n", 1)[0])
             return found
+        if (drawn := found.loaded.drawn) is not None:
+            draw, count = None, len(found.loaded.corpus)
+            found.pile = Pile([X], fields, max_tokens, tuple(readers), drawn.n_documents, states)
+            problems.note("", found.pile.said(count, len(drawn.texts)))
     if taxonomy is None or found.taxonomy is not None:
         _read_labels(found, y, keywords, draw, separator, several)
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus

@@ -66,8 +66,11 @@ def ranked(
     min_count: int = 1,
     tokenizer: Tokenizer = UNICODE,
     rule: Rule | None = None,
+    totals: npt.NDArray[np.int64] | None = None,
 ) -> tuple[Vocabulary, Ragged]:
     """Drop rare strings; give the others ids by falling count, then by name. The rows may be changed in place.
+
+    `totals` are the counts, where the rows are not all.
 
     Examples
     --------
@@ -75,7 +78,7 @@ def ranked(
     >>> vocabulary.names, rows[1].tolist()
     (('a', 'hen'), [0, 1])
     """
-    counts = rows.totals(len(names))
+    counts = rows.totals(len(names)) if totals is None else totals
     by_name = sorted(np.flatnonzero(counts >= min_count).tolist(), key=names.__getitem__)
     kept = np.array(by_name, dtype=np.int64)
     kept = kept[np.argsort(-counts[kept], kind="stable")]

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from himecat.classifier.fit import fit_default, random_stream
+from himecat.classifier.fit import fit_default
+from himecat.classifier.fit_memory import random_stream
 from himecat.classifier.protocol import Fitted, Round
 from himecat.errors import DataError, UsageError, spelled
 from himecat.input.corpus import used_metadata

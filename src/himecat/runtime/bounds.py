@@ -140,6 +140,19 @@ def size(number: int) -> str:
     return f"{megabytes:,.0f} MB" if megabytes < 1024 else f"{megabytes / 1024:,.1f} GB"
 
 
+def in_bytes(written: str) -> int | None:
+    """The bytes of a size such as 64MB; None where it is no size.
+
+    Examples
+    --------
+    >>> in_bytes("2GB"), in_bytes("1.5 k"), in_bytes("much")
+    (2147483648, 1536, None)
+    """
+    found = _SIZE.fullmatch(written.strip())
+    unit = _UNITS.get(found[2].lower()) if found else None
+    return int(float(found[1]) * unit) if found and unit else None
+
+
 @lru_cache(maxsize=8)
 def _parsed(written: str) -> Bounds:
     values: dict[str, int] = {}
@@ -149,10 +162,8 @@ def _parsed(written: str) -> Bounds:
             raise UsageError(
                 f"A bound is NAME=VALUE with one of the names {', '.join(NAMES)}, not {part[:80]!r}."
             )
-        found = _SIZE.fullmatch(value)
-        unit = _UNITS.get(found[2].lower()) if found else None
-        number = int(float(found[1]) * unit) if found and unit else 0
-        if number < (name != "memory") or not found or not unit:
+        number = in_bytes(value)
+        if number is None or number < (name != "memory"):
             raise UsageError(
                 f"The bound {name} must be a whole number or a size such as 64MB, at least 1, not {value[:80]!r}."
             )

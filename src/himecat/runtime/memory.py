@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from numbers import Integral
 from pathlib import Path
 
-from himecat.errors import DataError
-from himecat.runtime.bounds import bounds, over, raising, size
+from himecat.errors import DataError, UsageError, spelled
+from himecat.runtime.bounds import bounds, in_bytes, over, raising, size
 
 _ROOT = Path("/")
+# Where the system does not say how much there is.
+_UNKNOWN = 4 << 30
 # Where a control group says its limit and what of it is in use: version 2, then version 1.
 _GROUP_FILES = (
     ("sys/fs/cgroup", "memory.max", "memory.current"),
@@ -53,6 +56,29 @@ def resident_bytes() -> int:
         return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
+
+
+def memory_budget(given: int | str | None) -> int:
+    """Bytes that a fit may take: what was asked for, or half of what is there.
+
+    Raises
+    ------
+    UsageError
+        It is no size.
+
+    Examples
+    --------
+    >>> memory_budget("2GB"), memory_budget(10**9)
+    (2147483648, 1000000000)
+    """
+    if given is None:
+        there = available_memory()
+        return _UNKNOWN if there is None else there // 2
+    found = in_bytes(given) if isinstance(given, str) else given
+    if isinstance(found, bool) or not isinstance(found, Integral) or found < 1:
+        option = spelled("--memory", "memory")
+        raise UsageError(f"{option} must be a size such as 2GB or a number of bytes, not {given!r}.")
+    return int(found)
 
 
 def refuse_beyond_memory(needed: int, what: str) -> None:

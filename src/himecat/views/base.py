@@ -20,9 +20,17 @@ from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
 from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
+from himecat.views.value_sums import ValueSums
 
 State = tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]
 Made = TypeVar("Made")
+
+
+class Everyone(NamedTuple):
+    """All documents of a pile: how many they are, and by type the sums of the directions of each value's documents."""
+
+    n_documents: int
+    values: Mapping[str, ValueSums]
 
 
 class Batch:
@@ -36,6 +44,8 @@ class Batch:
         How many batches of this size there are in all.
     directions : array, optional
         Unit directions of the documents, known to views that smooth them.
+    everyone : Everyone, optional
+        What is known of all documents, where these are a sample of a pile.
 
     Examples
     --------
@@ -49,6 +59,7 @@ class Batch:
         self.corpus = corpus
         self.n_batches = n_batches
         self.directions: FloatArray | None = None
+        self.everyone: Everyone | None = None
         self._made: dict[str, Any] = {}
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.base import Batch, Group, Phrase, State, View, view_class
+from himecat.views.base import Batch, Everyone, Group, Phrase, State, View, view_class
 from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
 from himecat.views.ppmi import preload_kernels
 
@@ -118,13 +118,16 @@ class Views:
             How many such batches there are in all.
         """
         batch = Batch(corpus, n_batches)
-        rows = ((view, view.see(batch)) for view in self.views if view.name in self.centres)
-        text = self._side_by_side((view, _checked(view, seen, len(batch))) for view, seen in rows)
-        batch.directions = text
+        batch.directions = text = self.texts(batch)
         added = [view.see(batch) for view in self.views if view.smooths]
         return DocumentVectors(
             text, _smoothed(text, added), *_features(self.views, batch), *_groups(self.views, batch)
         )
+
+    def texts(self, batch: Batch) -> FloatArray:
+        """Unit directions of documents without what metadata values let expect."""
+        rows = ((view, view.see(batch)) for view in self.views if view.name in self.centres)
+        return self._side_by_side((view, _checked(view, seen, len(batch))) for view, seen in rows)
 
     def see_phrases(self, phrases: Sequence[Phrase]) -> FloatArray:
         """Directions of names and keywords as if they were texts; zeros where nothing of them is known."""
@@ -181,6 +184,8 @@ def learn_views(
     run: Run = run_serial,
     known: Mapping[str, View] | None = None,
     weigh: Callable[[Mapping[str, FloatArray], Mapping[str, float]], Mapping[str, float]] | None = None,
+    learn_from: Corpus | None = None,
+    over_pile: Callable[[Views], Everyone] | None = None,
 ) -> tuple[Views, DocumentVectors]:
     """Learn views of a corpus, without its labels, and see its documents.
 
@@ -192,6 +197,10 @@ def learn_views(
         Views by name that were learned from this very corpus before.
     weigh : callable, optional
         Given the unit rows of each view by name, and the views' own weights, gives the weights to use.
+    learn_from : Corpus, optional
+        More documents, that views which do not smooth learn from.
+    over_pile : callable, optional
+        Where the corpus is a sample: given the views that do not smooth, gives sums over all documents.
 
     Examples
     --------
@@ -212,18 +221,19 @@ def learn_views(
         if not name or "/" in name:
             raise UsageError(f"A view cannot have the name {name!r}: leave out the /.")
     batch = Batch(corpus)
+    taught = batch if learn_from is None else Batch(learn_from)
     # Needed by several views, which learn at the same time.
-    counts, _, _ = batch.counts, batch.frequencies, batch.idf
+    counts, _, _ = taught.counts, taught.frequencies, taught.idf
     known = known or {}
     jobs: list[Any] = [
         partial(known.get, view.name)
         if view.name in known
-        else partial(view.learn, batch, seed=seed, run=run)
+        else partial(view.learn, taught, seed=seed, run=run)
         for view in views
         if not view.smooths
     ]
     learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
-    del learned[1]
+    del learned[1], taught, counts, jobs
     centres, weights, parts = {}, {}, {}
     for view in learned:
         rows = view.see(batch)
@@ -240,6 +250,8 @@ def learn_views(
     text = _joined(list(parts.values()))
     del parts
     batch.directions, added = text, []
+    if over_pile is not None:
+        batch.everyone = over_pile(Views(tuple(learned), centres, weights))
     for view in views:
         if view.smooths:
             view, rows = view.learn_and_see(batch, seed=seed, run=run)

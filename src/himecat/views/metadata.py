@@ -17,7 +17,7 @@ from scipy.sparse import diags
 from himecat.input.corpus import Ragged
 from himecat.runtime.solvers import nonnegative_least_squares
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.base import Batch, Group, State, View, register_view
+from himecat.views.base import Batch, Everyone, Group, State, View, register_view
 from himecat.views.matrices import (
     FloatArray,
     check_shapes,
@@ -142,6 +142,7 @@ class MetadataView(View):
             {kind: (column.values, len(column.vocabulary)) for kind, column in columns.items()},
             batch.directions,
             learn_weights=self.learn_weights,
+            everyone=batch.everyone,
         )
         return replace(self, types=types), expected
 
@@ -212,7 +213,11 @@ class MetadataView(View):
 
 
 def learn_statistics(
-    columns: Columns, directions: FloatArray, *, learn_weights: bool = True
+    columns: Columns,
+    directions: FloatArray,
+    *,
+    learn_weights: bool = True,
+    everyone: Everyone | None = None,
 ) -> tuple[dict[str, ValueStatistics], FloatArray]:
     """Learn from the directions of all documents what their metadata values say; no label is used.
 
@@ -224,6 +229,8 @@ def learn_statistics(
         Unit vectors of the documents.
     learn_weights : bool
         Whether the weights of the types are learned; otherwise each is 1.
+    everyone : Everyone, optional
+        Where the documents are a sample: sums over all of which they are one.
 
     Returns
     -------
@@ -241,11 +248,20 @@ def learn_statistics(
     found: dict[str, ValueStatistics] = {}
     expected, informative = [], []
     for kind, (values, n_values) in columns.items():
-        carried, counts, shared = _shared(values, n_values)
+        n_documents = len(directions)
+        if everyone is None:
+            carried, counts, shared = _shared(values, n_values)
+            sums = np.asarray(carried.T @ directions, dtype=np.float32)
+        else:
+            n_documents, of_values = everyone.n_documents, everyone.values[kind]
+            shared = np.flatnonzero(of_values.counts > 1)
+            every = len(shared) == n_values
+            sums, counts = of_values.sums, of_values.counts
+            sums, counts = (sums, counts) if every else (sums[shared], counts[shared])
+            carried = values.counts(n_values, binary=True)[:, shared]
         rows = np.full(n_values, -1, dtype=np.int64)
         rows[shared] = np.arange(len(shared))
-        sums = np.asarray(carried.T @ directions, dtype=np.float32)
-        idf = inverse_frequency(counts, len(directions))
+        idf = inverse_frequency(counts, n_documents)
         found[kind] = ValueStatistics(1.0, _correlation(sums, counts), counts, sums, idf, rows)
         expected.append(found[kind].predict(carried, own=directions))
         informative.append(_is_informative(sums, counts, directions))
@@ -274,7 +290,7 @@ def _correlation(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArr
     if not len(counts):
         return np.zeros(0)
     pairs = counts * (counts - 1.0)
-    cosines = (sums.astype(np.float64) ** 2).sum(axis=1) - counts
+    cosines = _squares(sums) - counts
     # The root keeps values with many documents from deciding for the whole type.
     mean = float(np.average(cosines / pairs, weights=np.sqrt(counts - 1.0)))
     mean = max(mean, 1e-6)
@@ -329,8 +345,14 @@ def _is_informative(sums: FloatArray, counts: npt.NDArray[np.float64], direction
     mean = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
     # Directions fill fewer dimensions than they have, so the spread of cosines is measured.
     spread = float(np.square(directions.T @ directions / np.float32(n)).sum())
-    squares = np.square(sums.astype(np.float64)).sum(axis=1)
-    return _exceeds_chance(squares, counts, mean, spread)
+    return _exceeds_chance(_squares(sums), counts, mean, spread)
+
+
+def _squares(sums: FloatArray) -> npt.NDArray[np.float64]:
+    """Squared lengths of the rows, a few at a time: there may be very many."""
+    starts = range(0, len(sums), 8192)
+    parts = [np.square(sums[start : start + 8192].astype(np.float64)).sum(axis=1) for start in starts]
+    return np.concatenate([np.zeros(0), *parts])
 
 
 def _exceeds_chance(

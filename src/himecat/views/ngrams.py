@@ -43,7 +43,7 @@ class NgramsView(View):
 
     most: int = 1_000_000
     idf: Any = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    _spelled: dict[int, Any] = field(default_factory=dict, compare=False, repr=False)
+    _spelled: list[Any] = field(default_factory=list, compare=False, repr=False)
 
     name = "ngrams"
     apart = True
@@ -76,10 +76,9 @@ class NgramsView(View):
             return None
         words = batch.corpus.words.names
         # The words of a model stay the same, batch after batch.
-        if id(words) not in self._spelled:
-            self._spelled.clear()
-            self._spelled[id(words)] = _matrix(words)
-        spelled = self._spelled[id(words)]
+        known = [matrix for own, matrix in self._spelled if own is words]
+        spelled = known[0] if known else _matrix(words)
+        self._spelled[:] = [(words, spelled)]
         if spelled.shape[1] != len(self.idf):
             raise ValueError(f"'ngrams/idf' should hold {spelled.shape[1]} numbers, not {len(self.idf)}")
         counts = self._counts(batch, spelled)
