@@ -25,7 +25,7 @@ from himecat.methods import Default, Method, Paper, check_value, refuse_sets, re
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
 from himecat.runtime.memory import memory_budget
 from himecat.runtime.progress import Progress, silent
-from himecat.runtime.threads import usable_threads
+from himecat.runtime.threads import spare_memory, usable_threads
 from himecat.teaching.tree_changes import TreeEditor
 from himecat.views.base import View, readers_of
 
@@ -211,6 +211,8 @@ class HiMeCat(TreeEditor):
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
         if isinstance(method, Default):
+            if self.memory is not None:
+                spare_memory()
             sizes = method.dimension + method.topics, usable_threads(self.threads)
             options |= {"room": RoomWithin(memory_budget(self.memory), *sizes), "seed": self.random_state}
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)

@@ -271,6 +271,7 @@ def fit_default(
             seed=own_seed,
             threads=threads,
             advance=stage.advance,
+            one_by_one=pile is not None,
         )
     if plan.folds:
         progress.say(f"weights of the opinions: {told(classifier.scorer.weights)}")
@@ -297,6 +298,7 @@ def fit_classifier(
     seed: int = 0,
     threads: int = 1,
     advance: Callable[[int], None] | None = None,
+    one_by_one: bool = False,
 ) -> DefaultClassifier:
     """Train the classifier; its calibration and the label prior are learned by cross-validation.
 
@@ -316,7 +318,8 @@ def fit_classifier(
     """
     found = None
     if plan.folds or plan.carried:
-        found = cross_validate(taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance)
+        shared = (taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance)
+        found = cross_validate(*shared, one_by_one=one_by_one)
         release_memory()
     calibration = uncalibrated(taxonomy) if found is None else found.calibration
     # One product of matrices after the other, in the same order for any number of threads.

@@ -6,7 +6,8 @@ import numpy as np
 
 from himecat.input.validate import Material
 from himecat.views.combined import DocumentVectors, Views
-from himecat.views.matrices import FloatArray, unit
+from himecat.views.matrices import FloatArray, unit, unit_in_place
+from himecat.views.metadata import ValueStatistics
 from himecat.views.space import JointSpace
 
 
@@ -42,6 +43,9 @@ def spectral_space(
     values = {}
     for kind in views["metadata"].types:
         column = corpus.metadata[kind]
+        if material.pile is not None:
+            values[kind] = _of_everyone(views["metadata"].types[kind], part)
+            continue
         carried = column.values.counts(len(column.vocabulary))
         values[kind] = unit(np.asarray(carried.T @ vectors.text[:, part], dtype=np.float32))
     return JointSpace(
@@ -53,3 +57,11 @@ def spectral_space(
         vocabulary=corpus.words,
         values={kind: corpus.metadata[kind].vocabulary for kind in values},
     )
+
+
+def _of_everyone(known: ValueStatistics, part: slice) -> FloatArray:
+    """The directions of values by all documents of a pile, which are summed already."""
+    found = np.zeros((len(known.rows), part.stop - part.start), dtype=np.float32)
+    shared = known.rows >= 0
+    found[shared] = known.sums[known.rows[shared], part]
+    return unit_in_place(found)

@@ -30,6 +30,8 @@ from himecat.runtime.progress import Progress
 
 # A file of so many bytes is worth the compiled loop from its first text on.
 _LARGE_FILE = 1 << 24
+# Of a sample, a word must occur once in so many documents: rarer ones take memory, and hardly say anything.
+_PER_RAREST = 25_000
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,12 @@ class LoadedCorpus:
 
 
 class Drawn(NamedTuple):
-    """Of a sample: the larger sample that it is part of, and how many usable documents there are in all."""
+    """Of a sample: the larger sample that it is part of, and how many usable documents there are in all.
 
-    texts: Corpus
+    The larger one is in a list, so that whoever learned from it can let it go.
+    """
+
+    texts: list[Corpus]
     n_documents: int
 
 
@@ -256,6 +261,7 @@ def load_corpus(
     held = np.arange(len(rows.ids)) if sample is None else sample.rows(len(names), n_values)[0]
     if sample is not None:
         tokens = tokens.take(held)
+        min_count = max(min_count, len(held) // _PER_RAREST)
     lengths = tokens.lengths
     vocabulary, kept = ranked(names, tokens, min_count, splitter)
     unknown = lengths - kept.lengths
@@ -270,7 +276,7 @@ def load_corpus(
     shown = {new: labels[old] for new, old in enumerate(chosen.tolist()) if labelled[new] and old in labels}
     corpus = texts.take(np.searchsorted(held, chosen))
     places = [places[row] for row in chosen.tolist()]
-    drawn = Drawn(texts, sample.n_documents)
+    drawn = Drawn([texts], sample.n_documents)
     return LoadedCorpus(corpus, shown, places, skipped, problems, drawn=drawn)
 
 

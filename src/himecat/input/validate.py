@@ -39,6 +39,7 @@ from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.tokenizer import UNICODE, Tokenizer
 from himecat.input.values import nearest
 from himecat.runtime.progress import Progress
+from himecat.runtime.threads import release_memory
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Material:
     fields: Fields = field(default_factory=Fields)
     several: bool = False
     pile: Pile | None = None
-    texts: Corpus | None = None
+    texts: list[Corpus] = field(default_factory=list)
 
     @property
     def mean_length(self) -> int:
@@ -129,7 +130,7 @@ def read_material(X: Any, y: Any, *, progress: Progress, **options: Any) -> Mate
         found.fields,
         found.several,
         found.pile,
-        None if found.loaded.drawn is None else found.loaded.drawn.texts,
+        found.loaded.drawn.texts if found.loaded.drawn else [],
     )
 
 
@@ -241,7 +242,8 @@ def validate(
         if (drawn := found.loaded.drawn) is not None:
             draw, count = None, len(found.loaded.corpus)
             found.pile = Pile([X], fields, max_tokens, tuple(readers), drawn.n_documents, states)
-            problems.note("", found.pile.said(count, len(drawn.texts)))
+            problems.note("", found.pile.said(count, len(drawn.texts[0])))
+            release_memory()
     if taxonomy is None or found.taxonomy is not None:
         _read_labels(found, y, keywords, draw, separator, several)
     tree, labelled, corpus = found.taxonomy, found.supervision, found.loaded.corpus

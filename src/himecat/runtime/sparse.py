@@ -93,6 +93,7 @@ def truncated_svd(
         basis = _orthonormal(product(transposed, basis, run, large=large))
     basis = _orthonormal(product(matrix, basis, run, large=large))
     projected = product(transposed, basis, run, large=large).astype(np.float64)
+    del transposed, basis
     squares, axes = np.linalg.eigh(projected.T @ projected)
     values = np.sqrt(np.maximum(squares[::-1][:rank], 0.0))
     kept = values > _NEGLIGIBLE * max(float(values[0]), 1e-30)
@@ -110,7 +111,7 @@ def _orthonormal(rows: FloatArray) -> FloatArray:
 
 def _fixed_signs(right: FloatArray) -> FloatArray:
     """Rows whose largest entry is positive: the sign of a singular vector is arbitrary."""
-    largest = np.abs(right).argmax(axis=1)
+    largest = np.array([np.abs(row).argmax() for row in right], dtype=np.int64)
     signs = np.sign(right[np.arange(len(right)), largest])
     return np.asarray(right * np.where(signs == 0, 1, signs)[:, None], dtype=np.float32)
 

@@ -20,6 +20,10 @@ Result = TypeVar("Result")
 Run = Callable[[Sequence[Callable[[], Any]]], Iterable[Any]]
 
 
+# The number that malloc.h gives to this option.
+_MMAP_THRESHOLD = -3
+
+
 class Stopped(Exception):
     """Raised inside a job when another job failed or the user interrupted."""
 
@@ -230,6 +234,22 @@ def prefetch(
             yield waiting[0], waiting[1].result()
     if failure is not None:
         raise failure
+
+
+def spare_memory() -> None:
+    """From now on give large arrays back to the system as soon as they are freed; it costs some time.
+
+    Examples
+    --------
+    >>> spare_memory()
+    """
+    if sys.platform != "linux":
+        return
+    try:
+        # Otherwise the allocator of Linux raises the size from which it does so, up to 32 MB.
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)
+    except (OSError, AttributeError):
+        return
 
 
 def release_memory() -> None:

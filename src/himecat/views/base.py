@@ -54,8 +54,9 @@ class Batch:
     [[2.0, 1.0]]
     """
 
-    def __init__(self, corpus: Corpus, n_batches: int = 1) -> None:
-        """Remember the documents; nothing is computed yet."""
+    def __init__(self, corpus: Corpus, n_batches: int = 1, *, lean: bool = False) -> None:
+        """Remember the documents; nothing is computed yet. A lean batch computes matrices again, and keeps none."""
+        self._lean = lean
         self.corpus = corpus
         self.n_batches = n_batches
         self.directions: FloatArray | None = None
@@ -65,24 +66,31 @@ class Batch:
     def __len__(self) -> int:
         return len(self.corpus)
 
-    @cached_property
+    @property
     def counts(self) -> Any:
         """Documents x words as a sparse matrix of counts."""
-        return self.corpus.tokens.counts(len(self.corpus.words))
+        return self.once("counts", lambda: self.corpus.tokens.counts(len(self.corpus.words)))
 
-    @cached_property
+    @property
     def frequencies(self) -> Any:
         """The same as sublinear term frequencies, 1 + log(count)."""
-        return with_entries(self.counts, 1.0 + np.log(self.counts.data))
+
+        def make() -> Any:
+            counts = self.counts
+            return with_entries(counts, 1.0 + np.log(counts.data))
+
+        return self.once("frequencies", make)
 
     @cached_property
     def idf(self) -> FloatArray:
         """Inverse document frequency of every word in these documents."""
-        documents = np.bincount(self.counts.indices, minlength=self.counts.shape[1])
+        documents = np.bincount(self.counts.indices, minlength=len(self.corpus.words))
         return inverse_frequency(documents.astype(np.float64), len(self))
 
     def once(self, key: str, make: Callable[[], Made]) -> Made:
         """What `make` returns; made the first time that something is asked for under this key."""
+        if self._lean:
+            return make()
         if key not in self._made:
             self._made[key] = make()
         found: Made = self._made[key]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
-from himecat.runtime.threads import Run, run_serial
+from himecat.runtime.threads import Run, release_memory, run_serial
 from himecat.views.base import Batch, Everyone, Group, Phrase, State, View, view_class
 from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
 from himecat.views.ppmi import preload_kernels
@@ -184,7 +184,7 @@ def learn_views(
     run: Run = run_serial,
     known: Mapping[str, View] | None = None,
     weigh: Callable[[Mapping[str, FloatArray], Mapping[str, float]], Mapping[str, float]] | None = None,
-    learn_from: Corpus | None = None,
+    learn_from: list[Corpus] | None = None,
     over_pile: Callable[[Views], Everyone] | None = None,
 ) -> tuple[Views, DocumentVectors]:
     """Learn views of a corpus, without its labels, and see its documents.
@@ -197,8 +197,8 @@ def learn_views(
         Views by name that were learned from this very corpus before.
     weigh : callable, optional
         Given the unit rows of each view by name, and the views' own weights, gives the weights to use.
-    learn_from : Corpus, optional
-        More documents, that views which do not smooth learn from.
+    learn_from : list of Corpus, optional
+        One corpus of more documents, that views which do not smooth learn from; it is taken out of the list.
     over_pile : callable, optional
         Where the corpus is a sample: given the views that do not smooth, gives sums over all documents.
 
@@ -221,9 +221,9 @@ def learn_views(
         if not name or "/" in name:
             raise UsageError(f"A view cannot have the name {name!r}: leave out the /.")
     batch = Batch(corpus)
-    taught = batch if learn_from is None else Batch(learn_from)
+    taught = Batch(learn_from.pop(), lean=True) if learn_from else batch
     # Needed by several views, which learn at the same time.
-    counts, _, _ = taught.counts, taught.frequencies, taught.idf
+    counts, _, _ = batch.counts, batch.frequencies, taught.idf
     known = known or {}
     jobs: list[Any] = [
         partial(known.get, view.name)
@@ -232,8 +232,17 @@ def learn_views(
         for view in views
         if not view.smooths
     ]
-    learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
-    del learned[1], taught, counts, jobs
+    if taught is not batch:
+        # One after the other: together they would take the memory that the sample is to spare.
+        learned = []
+        for job in jobs:
+            learned.append(job())
+            release_memory()
+    else:
+        learned = list(run([*jobs[:1], partial(preload_kernels, counts), *jobs[1:]]))
+        del learned[1]
+    del taught, counts, jobs
+    release_memory()
     centres, weights, parts = {}, {}, {}
     for view in learned:
         rows = view.see(batch)

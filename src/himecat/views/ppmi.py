@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, diags, hstack, vstack
+from scipy.sparse import csr_matrix, hstack, vstack
 
 from himecat.input.corpus import Ragged
 from himecat.runtime.sparse import is_large, product, truncated_svd
@@ -81,7 +81,11 @@ def learn_words(
     frequency = np.asarray(present.sum(axis=0)).ravel()
     sizes = np.asarray(present.sum(axis=1)).ravel()
     # A long document has many pairs of words: it counts by the root of its length.
-    words = (diags(1.0 / np.sqrt(np.maximum(sizes, 1.0))) @ present).astype(np.float32).tocsr()
+    words = present
+    words.data = np.repeat(
+        (1.0 / np.sqrt(np.maximum(sizes, 1.0))).astype(np.float32), np.diff(present.indptr)
+    )
+    del present
     frequent = np.sort(np.argsort(-frequency, kind="stable")[:contexts])
     parts = [words[:, frequent]]
     for rows, n_values in others:
@@ -90,6 +94,7 @@ def learn_words(
         parts.append(values[:, often])
     context = hstack(parts).tocsr().astype(np.float32)
     ppmi = _Ppmi(words, context)
+    del words, parts, context
     # The rows of the frequent words are factored; those of the others are projected on the result.
     often = np.sort(np.argsort(-frequency, kind="stable")[:_SPANNING])
     spanning = ppmi.of(often, run)
