@@ -26,6 +26,7 @@ from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.stacking import told, view_weights
 from himecat.input.corpus import Corpus, Supervision, used_metadata
+from himecat.input.intake import Each
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
 from himecat.methods import Default
@@ -39,7 +40,7 @@ from himecat.views.metadata import MetadataView
 from himecat.views.ngrams import MOST_CELLS, NgramsView
 from himecat.views.space import JointSpace, contrast
 from himecat.views.topics import TopicsView
-from himecat.views.value_sums import Each, here
+from himecat.views.value_sums import here
 from himecat.views.words import WordsView
 
 # Random streams, one for each step.

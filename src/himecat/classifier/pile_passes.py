@@ -12,12 +12,13 @@ from scipy.sparse import csr_matrix
 from himecat.classifier.scorer import Scorer
 from himecat.classifier.votes import Votes, agreement, as_votes, unweighed, with_purity
 from himecat.input.corpus import Corpus
+from himecat.input.intake import Each
 from himecat.input.pile import Pile
 from himecat.input.validate import Material
 from himecat.views.base import Batch, Everyone
 from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import FloatArray
-from himecat.views.value_sums import Each, Marks, Pass, Seen, sum_pile
+from himecat.views.value_sums import Marks, Pass, Seen, sum_pile
 
 # What views are told of the number of batches: compiled loops are worth loading.
 _MANY = 1000

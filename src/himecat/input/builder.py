@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from himecat.errors import DataError, UsageError, spelled
+from himecat.errors import DataError, UsageError
 from himecat.input.columns import ColumnReader, OpenColumns, with_extra_fields
 from himecat.input.corpus import Corpus, MetadataColumn
-from himecat.input.documents import BATCH_SIZE, Document, Fields, read_documents
-from himecat.input.formats import Source
+from himecat.input.corpus_rows import CorpusRows
+from himecat.input.documents import BATCH_SIZE, Fields, read_documents
+from himecat.input.formats import Source, parts_of
+from himecat.input.intake import Each, Intake
 from himecat.input.kinds import named
-from himecat.input.metadata_columns import learned_column, ruled_rows
+from himecat.input.metadata_columns import learned_column
 from himecat.input.problems import Problems
 from himecat.input.ragged import Ragged
-from himecat.input.rules import Rule
 from himecat.input.sampling import Sample
-from himecat.input.token_ids import FIRST_COMPILED, IdRows, TokenRows, WordIds
+from himecat.input.token_ids import FIRST_COMPILED, IdRows, WordIds
 from himecat.input.tokenizer import UNICODE, LearnedTokenizer, Tokenizer, get_tokenizer
-from himecat.input.unspaced import looks_unspaced
 from himecat.input.vocabulary import Vocabulary, ranked
 from himecat.runtime.progress import Progress
 
@@ -114,37 +114,6 @@ def _split_further(
     return learned, parts.names(), tokens.expanded(parts.finish(), max_tokens)
 
 
-class _CorpusRows:
-    """The columns of a corpus while its documents are read; no text is kept longer than its words need."""
-
-    def __init__(
-        self,
-        words: WordIds,
-        metadata: Mapping[str, IdRows],
-        columns: OpenColumns,
-        max_tokens: int | None,
-        threads: int | None,
-        rules: Mapping[str, Rule],
-        problems: Problems,
-    ) -> None:
-        self._rules, self._problems = rules, problems
-        self.ids: list[str] = []
-        self.tokens = TokenRows(words, max_tokens, threads)
-        self.metadata = metadata
-        self.columns = columns
-
-    def extend(self, documents: Sequence[Document]) -> None:
-        """Add the next documents."""
-        self.ids += [document.id for document in documents]
-        self.tokens.extend([document.text for document in documents])
-        for kind, rows in self.metadata.items():
-            if kind in self._rules:
-                rows.extend(ruled_rows(kind, self._rules[kind], documents, self._problems))
-            else:
-                rows.extend([document.metadata.get(kind, ()) for document in documents])
-        self.columns.extend(documents)
-
-
 def load_corpus(
     source: Source,
     fields: Fields,
@@ -159,6 +128,7 @@ def load_corpus(
     threads: int | None = None,
     whole_texts: bool = False,
     sample: Sample | None = None,
+    each: Each | None = None,
 ) -> LoadedCorpus:
     """Read a corpus in one pass, holding ids and not texts.
 
@@ -189,6 +159,8 @@ def load_corpus(
     sample : Sample, optional
         Chooses documents while they are read, where the corpus is to be a sample of a large source. Its metadata values
         are then all those that at least two documents of the source have.
+    each : callable, optional
+        Reads the parts of the source elsewhere, for a sample.
 
     Raises
     ------
@@ -210,30 +182,28 @@ def load_corpus(
     metadata = {kind: IdRows() for kind in fields.metadata}
     labels: dict[int, object] = {}
     places: list[str] = []
-    skipped: list[int] = []
-    listed: set[str] = set()
-    first = 0
+    intake = Intake(
+        source,
+        with_extra_fields(fields, readers),
+        problems,
+        sample=sample,
+        parts=parts_of(source),
+        each=each,
+        warn_unspaced=splitter.name == UNICODE.name,
+    )
+    skipped, listed = intake.skipped, intake.listed
     with OpenColumns(readers, source, problems, progress) as columns:
-        rows = _CorpusRows(
+        rows = CorpusRows(
             words, metadata, columns, None if whole_texts else max_tokens, threads, {}, problems
         )
         with rows.tokens:
             with problems.softened(skip_bad):
-                for batch in read_documents(
-                    source, with_extra_fields(fields, readers), problems, required=True, listed=listed
-                ):
-                    skipped += [first + row for row, document in enumerate(batch) if not document.usable]
-                    usable = [document for document in batch if document.usable]
-                    if first == 0 and splitter.name == UNICODE.name:
-                        _warn_if_unspaced(usable, problems)
-                    if sample is not None:
-                        usable = sample.held(batch)
+                for usable in intake:
                     for row, document in enumerate(usable, start=len(places)):
                         if document.labels is not None:
                             labels[row] = document.labels
                     places += [document.place for document in usable]
                     rows.extend(usable)
-                    first += len(batch)
             # Before the columns are computed, which may take minutes.
             if not skip_bad or problems.has_fatal:
                 problems.raise_errors()
@@ -278,16 +248,6 @@ def load_corpus(
     places = [places[row] for row in chosen.tolist()]
     drawn = Drawn([texts], sample.n_documents)
     return LoadedCorpus(corpus, shown, places, skipped, problems, drawn=drawn)
-
-
-def _warn_if_unspaced(documents: Sequence[Document], problems: Problems) -> None:
-    if looks_unspaced(document.text for document in documents):
-        option = spelled("--tokenizer ngrams", "tokenizer='ngrams'")
-        problems.warning(
-            "",
-            "the documents look like a script without spaces: take a tokenizer that splits it, 'ngrams' or "
-            f"'dictionary' ({option}).",
-        )
 
 
 def read_corpus(
@@ -381,7 +341,7 @@ def iter_encoded(
     with OpenColumns(readers, source, problems) as columns:
         while True:
             known = {kind: IdRows(vocabulary.index) for kind, vocabulary in metadata.items()}
-            rows = _CorpusRows(words.word_ids, known, columns, max_tokens, threads, rules, problems)
+            rows = CorpusRows(words.word_ids, known, columns, max_tokens, threads, rules, problems)
             origins: list[Origin] = []
             with rows.tokens:
                 for batch in islice(documents, None if batch_size is None else batch_size // size):

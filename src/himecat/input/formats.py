@@ -108,6 +108,20 @@ def iter_records(
     return task_records(_listed_records(source, problems, wanted, reading), "", problems)
 
 
+def parts_of(source: Source) -> list[Any]:
+    """The files of a list of files; of any other source itself.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> parts_of([Path("a.csv"), Path("b.csv")]), parts_of("a.csv")
+    ([PosixPath('a.csv'), PosixPath('b.csv')], ['a.csv'])
+    """
+    if isinstance(source, list | tuple) and source and all(isinstance(one, os.PathLike) for one in source):
+        return list(source)
+    return [source]
+
+
 def _table_records(table: TableRows, path: str, problems: Problems) -> Iterator[Record]:
     number = 0
     start = f"{path} row " if path else "row "

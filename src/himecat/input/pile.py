@@ -13,6 +13,7 @@ from himecat.input.builder import iter_encoded
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields
+from himecat.input.formats import parts_of
 from himecat.input.problems import Problems
 from himecat.input.sampling import Room, Sample
 from himecat.input.streams import shown as shown_path
@@ -117,14 +118,15 @@ def file_state(path: str | os.PathLike[str]) -> tuple[int, int]:
 
 
 def states_of(source: Any) -> dict[str, tuple[int, int]]:
-    """How a file looks now, by its path; nothing for other sources.
+    """How files look now, by their paths; nothing for other sources.
 
     Examples
     --------
     >>> states_of(["a fox"])
     {}
     """
-    return {os.fspath(source): file_state(source)} if isinstance(source, str | os.PathLike) else {}
+    files = [one for one in parts_of(source) if isinstance(one, str | os.PathLike)]
+    return {os.fspath(one): file_state(one) for one in files}
 
 
 def sample_of(
@@ -156,13 +158,18 @@ def sample_of(
 
 
 def _can_be_read_again(source: Any) -> bool:
-    if isinstance(source, str | os.PathLike):
-        return os.path.isfile(source)
+    files = parts_of(source)
+    if isinstance(files[0], str | os.PathLike):
+        return all(map(os.path.isfile, files))
     return not isinstance(source, Iterator) and hasattr(source, "__len__")
 
 
 def _expected(source: Any) -> int:
     """About how many documents there are; 0 where it cannot be told at a glance."""
+    files = parts_of(source)
+    if len(files) > 1:
+        return sum(map(_expected, files))
+    source = files[0]
     if not isinstance(source, str | os.PathLike):
         return len(source)
     with suppress(Exception):

@@ -229,6 +229,15 @@ class Problems:
         """Record something worth knowing."""
         self.add("note", place, message)
 
+    def extend(self, others: Problems) -> None:
+        """Take in what was found elsewhere."""
+        for one in others:
+            for place in (one.place, *one.more_places):
+                self.add(one.severity, place, one.message)
+        for severity, count in others.counts.items():
+            self.counts[severity] += count - sum(1 + len(one.more_places) for one in others.of(severity))
+        self.has_fatal |= others.has_fatal
+
     @property
     def has_errors(self) -> bool:
         """Whether anything found stops the work."""

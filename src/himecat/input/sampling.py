@@ -1,42 +1,24 @@
 """Samples of a pile too large to learn from as a whole: they are drawn while the pile is read once.
 
-Every document has a random number, by its position. Those with the smallest numbers are the sample, whatever the order
-in which they come, so that parts of a pile can be read apart and their samples put together. A smaller sample is part
-of a larger one: what words mean is learned from more documents than the classifier, which takes more memory for each.
+Every document has a random number, by its id. Those with the smallest numbers are the sample, whatever the order in
+which they come, so that parts of a pile can be read apart and their samples put together. A smaller sample is part of a
+larger one: what words mean is learned from more documents than the classifier, which takes more memory for each.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.input.documents import Document
 
-Numbers = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
 _ALL = np.uint64(np.iinfo(np.uint64).max)
-# The part of a pile that a document is in stands above its position there.
-_PART_BITS = 40
-
-
-def random_numbers(positions: Numbers, seed: int) -> npt.NDArray[np.uint64]:
-    """A number for each position, by splitmix64.
-
-    Examples
-    --------
-    >>> found = random_numbers(np.arange(4), seed=0)
-    >>> len(set(found.tolist())), bool((found == random_numbers(np.arange(4), seed=0)).all())
-    (4, True)
-    """
-    step, first, second = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-    found = (positions.astype(np.uint64) + np.uint64(seed & 0xFFFFFF) * np.uint64(step)) * np.uint64(step)
-    for shift, factor in ((30, first), (27, second)):
-        found ^= found >> np.uint64(shift)
-        found *= np.uint64(factor)
-    return found ^ (found >> np.uint64(31))
 
 
 class Room(Protocol):
@@ -47,6 +29,28 @@ class Room(Protocol):
 
     def documents(self, n_leaves: int | None, n_words: int, n_values: int) -> int:
         """Those that the classifier is learned from, in a tree of so many leaves, where that is known."""
+
+
+class Held(NamedTuple):
+    """Documents of one part of a pile that may be in the sample, and what is known of the others.
+
+    Attributes
+    ----------
+    documents : list of Document
+        The documents.
+    numbers, labelled : arrays
+        Their random numbers, and which of them are labelled.
+    counts : mapping of str to Counter
+        How often metadata values occur in the other documents, by type.
+    n_left_out : int
+        How many these are.
+    """
+
+    documents: list[Document]
+    numbers: npt.NDArray[np.uint64]
+    labelled: npt.NDArray[np.bool_]
+    counts: dict[str, Counter[str]]
+    n_left_out: int
 
 
 class Sample:
@@ -64,8 +68,6 @@ class Sample:
         Positions of the labelled documents, where not every document with a label is one.
     expected : int
         About how many documents there are; 0 where nobody knows.
-    part : int
-        The number of the part of the pile that is read.
 
     Examples
     --------
@@ -87,44 +89,57 @@ class Sample:
         seed: int = 0,
         shown: Collection[int] | None = None,
         expected: int = 0,
-        part: int = 0,
     ) -> None:
-        self._room, self._n_leaves, most = room, n_leaves, room.texts()
-        self._most, self._shown = most, None if shown is None else frozenset(shown)
-        self._seed, self._part = seed, part << _PART_BITS
-        self._bound = _ALL if expected <= 2 * most else np.uint64(int(_ALL) // expected * 2 * most)
-        self._accepted = 0
-        self._next = self.n_left_out = 0
-        self._held: list[npt.NDArray[np.uint64]] = []
+        self._given = (room, n_leaves, seed, shown, expected)
+        self._room, self._n_leaves, self._most = room, n_leaves, room.texts()
+        self._shown = None if shown is None else frozenset(shown)
+        self._key = str(seed).encode()
+        self._bound = (
+            _ALL if expected <= 2 * self._most else np.uint64(int(_ALL) // expected * 2 * self._most)
+        )
+        self._next = self._accepted = self.n_left_out = 0
+        self._numbers: list[npt.NDArray[np.uint64]] = []
         self._labelled: list[npt.NDArray[np.bool_]] = []
         self.counts: dict[str, Counter[str]] = {}
 
+    def empty(self) -> Sample:
+        """The same before anything was read."""
+        return Sample(*self._given)
+
+    @property
+    def knows_positions(self) -> bool:
+        """Whether labelled documents are known by their positions in the whole."""
+        return self._shown is not None
+
     def held(self, batch: Sequence[Document]) -> list[Document]:
         """Those of the next documents that may be in the sample; the values of the others are counted."""
-        positions = np.arange(self._next, self._next + len(batch))
-        self._next += len(batch)
-        numbers = random_numbers(self._part + positions, self._seed)
+        first, self._next = self._next, self._next + len(batch)
+        numbers = np.array([self._number(document.id) for document in batch], dtype=np.uint64)
         usable = np.array([document.usable for document in batch], dtype=bool)
-        labelled = usable & np.array(
-            [self._is_labelled(*one) for one in zip(positions.tolist(), batch, strict=True)]
+        labelled = np.array(
+            [self._is_labelled(first + row, document) for row, document in enumerate(batch)], dtype=bool
         )
         low = usable & (numbers <= self._bound)
-        accepted = low | labelled
+        accepted = low | (usable & labelled)
         if not accepted.all():
-            self._count(
-                [one for one, left_out in zip(batch, (usable & ~accepted).tolist(), strict=True) if left_out]
+            self._leave_out(
+                [document for document, one in zip(batch, (usable & ~accepted).tolist(), strict=True) if one]
             )
-        self._held.append(numbers[accepted])
+        self._numbers.append(numbers[accepted])
         self._labelled.append(labelled[accepted])
         self._accepted += int(low.sum())
         if self._accepted > 2 * self._most:
             self._lower()
         return [document for document, one in zip(batch, accepted.tolist(), strict=True) if one]
 
+    def _number(self, name: str) -> int:
+        digest = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key)
+        return int.from_bytes(digest.digest(), "little")
+
     def _is_labelled(self, position: int, document: Document) -> bool:
         return document.labels is not None if self._shown is None else position in self._shown
 
-    def _count(self, documents: Sequence[Document]) -> None:
+    def _leave_out(self, documents: Sequence[Document]) -> None:
         self.n_left_out += len(documents)
         for document in documents:
             for kind, values in document.metadata.items():
@@ -132,19 +147,37 @@ class Sample:
 
     def _lower(self) -> None:
         """Take as many as needed of those held so far, and fewer of those to come."""
-        numbers = np.concatenate(self._held)
+        numbers = self.numbers
         self._bound = np.partition(numbers[numbers <= self._bound], self._most - 1)[self._most - 1]
         self._accepted = self._most
+
+    def taken(self, documents: list[Document]) -> Held:
+        """What another sample has to know of the documents that were held here, which are given again."""
+        numbers, labelled = self.numbers, self.labelled
+        kept = (numbers <= self._bound) | labelled
+        if not kept.all():
+            self._leave_out([one for one, stays in zip(documents, kept.tolist(), strict=True) if not stays])
+            documents = [one for one, stays in zip(documents, kept.tolist(), strict=True) if stays]
+        return Held(documents, numbers[kept], labelled[kept], self.counts, self.n_left_out)
+
+    def add(self, other: Held) -> list[Document]:
+        """Take in what was read elsewhere, and give its documents."""
+        self._numbers.append(other.numbers)
+        self._labelled.append(other.labelled)
+        self.n_left_out += other.n_left_out
+        for kind, counts in other.counts.items():
+            self.counts.setdefault(kind, Counter()).update(counts)
+        return other.documents
 
     @property
     def n_documents(self) -> int:
         """Usable documents that were read."""
-        return self.n_left_out + sum(map(len, self._held))
+        return self.n_left_out + sum(map(len, self._numbers))
 
     @property
     def numbers(self) -> npt.NDArray[np.uint64]:
-        """Their random numbers."""
-        return np.concatenate([np.zeros(0, np.uint64), *self._held])
+        """The random numbers of those that were held."""
+        return np.concatenate([np.zeros(0, np.uint64), *self._numbers])
 
     @property
     def labelled(self) -> npt.NDArray[np.bool_]:
@@ -156,14 +189,14 @@ class Sample:
         there = self._room.documents(self._n_leaves, n_words, n_values)
         return not self.n_left_out and self.n_documents <= min(there, self._most)
 
-    def rows(self, n_words: int, n_values: int) -> tuple[Numbers, Numbers]:
+    def rows(self, n_words: int, n_values: int) -> tuple[Rows, Rows]:
         """Those that words, and those that the classifier is learned from, as positions among those held."""
         numbers, labelled = self.numbers, self.labelled
         few = min(self._most, self._room.documents(self._n_leaves, n_words, n_values))
         return chosen(numbers, labelled, self._most), chosen(numbers, labelled, few)
 
 
-def chosen(numbers: npt.NDArray[np.uint64], labelled: npt.NDArray[np.bool_], most: int) -> Numbers:
+def chosen(numbers: npt.NDArray[np.uint64], labelled: npt.NDArray[np.bool_], most: int) -> Rows:
     """The labelled documents and those with the smallest numbers.
 
     Examples

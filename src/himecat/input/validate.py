@@ -17,13 +17,15 @@ from himecat.input.builder import LoadedCorpus, load_corpus
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.documents import Fields
+from himecat.input.enough import check_leaves, check_words
 from himecat.input.folders import Draw, opened
+from himecat.input.formats import parts_of
+from himecat.input.intake import Each
 from himecat.input.keywords import keyword_labels, known_keywords, read_keywords
 from himecat.input.labels import (
     NOWHERE,
     is_nowhere,
     labels_by_row,
-    leaves_without_labels,
     readable_labels,
 )
 from himecat.input.pile import Pile, sample_of, states_of
@@ -157,6 +159,7 @@ def validate(
     room: Room | None = None,
     shown: Collection[int] | None = None,
     seed: int = 0,
+    each: Each | None = None,
 ) -> Validated:
     """Read documents, tree, labels and keywords, and judge whether a fit can learn from them.
 
@@ -188,6 +191,8 @@ def validate(
         Whether a document may belong to several categories. By default it is found from the labels.
     room : Room, optional
         How many documents a fit may learn from at once: of a larger source a sample is taken, which `seed` decides.
+    each : callable, optional
+        Reads the parts of the source elsewhere.
     shown : collection of int, optional
         Positions of the documents that a `draw` would choose, where they are known before anything is read.
 
@@ -231,6 +236,7 @@ def validate(
                 threads=threads,
                 whole_texts=whole_texts,
                 sample=sample,
+                each=each if sample is not None and not sample.knows_positions else None,
             )
         except DataError as error:
             # Errors that are known already say why no document is left; further lines repeat warnings.
@@ -241,7 +247,7 @@ def validate(
             return found
         if (drawn := found.loaded.drawn) is not None:
             draw, count = None, len(found.loaded.corpus)
-            found.pile = Pile([X], fields, max_tokens, tuple(readers), drawn.n_documents, states)
+            found.pile = Pile(parts_of(X), fields, max_tokens, tuple(readers), drawn.n_documents, states)
             problems.note("", found.pile.said(count, len(drawn.texts[0])))
             release_memory()
     if taxonomy is None or found.taxonomy is not None:
@@ -257,9 +263,9 @@ def validate(
             known = known_keywords(found.keywords, corpus.words, tree, problems)
             labelled = replace(labelled, keywords={node: found.keywords[node] for node in known})
             found.supervision = labelled
-        _check_leaves(tree, labelled, keywords is not None, allow_empty_leaves, problems)
+        check_leaves(tree, labelled, keywords is not None, allow_empty_leaves, problems)
         if not problems.has_errors:
-            _check_words(corpus, labelled, min_count, problems)
+            check_words(corpus, labelled, min_count, problems)
     if not corpus.metadata:
         problems.note("", "No metadata fields were named: text alone is used.")
     return found
@@ -360,53 +366,3 @@ def _no_labels(found: Validated) -> str:
             f"{spelled('--labels', 'label_field=')}, or label about five documents of each category."
         )
     return f"No document carries labels in {where}: label about five documents of each category."
-
-
-def _check_leaves(
-    tree: Taxonomy, labelled: Supervision, has_keywords: bool, allow_empty: bool, problems: Problems
-) -> None:
-    without = leaves_without_labels(tree, labelled)
-    if not without:
-        return
-    names = shortened([tree.title(leaf) for leaf in without])
-    count = f"{len(without)} of {tree.n_leaves} leaves have" if len(without) > 1 else "One leaf has"
-    lack = "neither labelled documents nor keywords" if has_keywords else "no labelled document"
-    if len(without) == tree.n_leaves:
-        problems.error(
-            "",
-            "No leaf has a labelled document or a keyword that documents use: label about five documents of each.",
-        )
-    elif not allow_empty:
-        problems.error(
-            "",
-            f"{count} {lack}: {names}. Label some, or allow it "
-            f"({spelled('--allow-empty-leaves', 'allow_empty_leaves=True')}).",
-        )
-    else:
-        from_name = "are learned from their names" if len(without) > 1 else "is learned from its name"
-        problems.warning("", f"{count} {lack} and {from_name} and the tree alone: {names}.")
-
-
-def _lowered(min_count: int) -> str:
-    return spelled(f"--set min_count={min_count}", f"set_params(method__min_count={min_count})")
-
-
-def _check_words(corpus: Corpus, labelled: Supervision, min_count: int, problems: Problems) -> None:
-    """Labelled documents teach with their words."""
-    if len(corpus.words) == 0:
-        problems.error(
-            "",
-            f"No word occurs {min_count} times or more in the {len(corpus)} documents: add documents, or lower "
-            f"min_count ({_lowered(max(1, min_count // 2))}).",
-        )
-        return
-    empty = int((corpus.tokens.lengths[labelled.rows] == 0).sum())
-    if empty == len(labelled) and not labelled.keywords:
-        problems.error(
-            "",
-            "No labelled document has a word that occurs often enough: label others, or lower min_count "
-            f"({_lowered(1)}).",
-        )
-    elif empty:
-        count = "One labelled document has" if empty == 1 else f"{empty} labelled documents have"
-        problems.warning("", f"{count} no word that occurs often enough to learn from.")

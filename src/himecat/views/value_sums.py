@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.input.corpus import Corpus, Vocabulary
+from himecat.input.intake import Each
 from himecat.input.pile import Pile
-from himecat.runtime.threads import prefetch
+from himecat.runtime.threads import one_blas_thread, prefetch
 from himecat.views.matrices import FloatArray
 
 Marks = npt.NDArray[np.uint64]
@@ -120,7 +121,14 @@ def sum_part(given: Pass, part: Any, *, threads: int = 1) -> Sums:
 
 def sum_pile(given: Pass, each: Each) -> Sums:
     """The sums of all parts, added in their order, so that they do not depend on who was done first."""
-    return _added(each(sum_part, given, given.pile.parts))
+    return _added(each(sum_far_part, given, given.pile.parts))
+
+
+def sum_far_part(given: Pass, part: Any) -> Sums:
+    """The same in a worker: only values that occur are sent back."""
+    with one_blas_thread():
+        sums, marks = sum_part(given, part)
+    return {kind: one.present() for kind, one in sums.items()}, marks
 
 
 def _added(found: Iterable[Sums]) -> Sums:
@@ -136,20 +144,18 @@ def _added(found: Iterable[Sums]) -> Sums:
     return total, np.unique(np.concatenate([np.zeros(0, np.uint64), *marks]))
 
 
-Each = Callable[[Callable[..., Any], Any, Sequence[Any]], Iterator[Any]]
-"""Runs a function with what all parts share and each part, and gives the results in the order of the parts."""
-
-
 def here(threads: int) -> Each:
-    """Each part in this process.
+    """Each part in this process, with all threads.
 
     Examples
     --------
-    >>> list(here(1)(lambda common, part, threads: common + part, 1, [2, 3]))
+    >>> list(here(1)(lambda common, part: common + part, 1, [2, 3]))
     [3, 4]
     """
 
     def each(task: Callable[..., Any], common: Any, parts: Sequence[Any]) -> Iterator[Any]:
-        return (task(common, part, threads=threads) for part in parts)
+        if task is sum_far_part:
+            return (sum_part(common, part, threads=threads) for part in parts)
+        return (task(common, part) for part in parts)
 
     return each
