@@ -17,7 +17,10 @@ from himecat.model_folder.files import digest_of
 from himecat.output.columns import PlacedColumns
 
 if TYPE_CHECKING:
+    from himecat.classifier.assignments import Assignments
     from himecat.estimator import HiMeCat
+    from himecat.input.builder import Origin
+    from himecat.input.corpus import Corpus
 
 # Documents that are placed together.
 _ROWS = 4096
@@ -61,6 +64,14 @@ class Outcome:
 
     counts: Counts = field(default_factory=Counts)
     problems: Problems = field(default_factory=Problems)
+
+    def add(self, origins: Sequence[Origin], corpus: Corpus, placed: Assignments) -> None:
+        """Count the documents of a batch."""
+        usable = sum(origin.usable for origin in origins)
+        bad = len(origins) - usable
+        unknown = int((corpus.tokens.lengths == 0).sum()) - bad
+        kept = 0 if placed.labelled is None else int(placed.labelled.sum())
+        self.counts += Counts(usable, bad, unknown, kept)
 
 
 @dataclass(frozen=True)
@@ -221,12 +232,7 @@ class Placer:
                     ids = [origin.place for origin in origins]
                     for column, found in zip(arrays, added.arrays(placed, ids), strict=True):
                         column.append(found)
-                    usable = sum(origin.usable for origin in origins)
-                    empty = corpus.tokens.lengths == 0
-                    kept = 0 if placed.labelled is None else int(placed.labelled.sum())
-                    outcome.counts += Counts(
-                        usable, len(origins) - usable, int(empty.sum()) - len(origins) + usable, kept
-                    )
+                    outcome.add(origins, corpus, placed)
                 first += batch.num_rows
                 own = [
                     batch.column(place)

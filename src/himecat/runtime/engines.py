@@ -6,14 +6,19 @@ order of the items whatever the number of workers, so that whoever adds them up 
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
-from typing import Protocol, Self, TypeVar
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol, Self, TypeVar
 
-from himecat.errors import UsageError, spelled
-from himecat.runtime.ray_engine import IN_FLIGHT, RayEngine
+from himecat.errors import HimecatError, UsageError, by_options, names_options, spelled
+from himecat.runtime.ray_engine import IN_FLIGHT, RETRIES, RayEngine
 from himecat.runtime.threads import one_blas_thread, usable_threads
 
 Common = TypeVar("Common")
@@ -155,3 +160,102 @@ def _result(future: Future[Result]) -> Result:
         except NotYet:
             if future.done():
                 raise
+
+
+class ProcessEngine:
+    """Processes of this machine, for tasks that keep the interpreter busy.
+
+    An item whose process died is given to another one.
+
+    Examples
+    --------
+    >>> from operator import pow
+    >>> with ProcessEngine(2) as engine:  # doctest: +SKIP
+    ...     list(engine.map(pow, [1, 2, 3], common=2))
+    [2, 4, 8]
+    """
+
+    name = "local"
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = usable_threads(workers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is left to end."""
+
+    def map(
+        self, task: Callable[[Common, Item], Result], items: Iterable[Item], *, common: Common
+    ) -> Iterator[Result]:
+        """The result of each item, in their order."""
+        told = names_options()
+        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        source, left = iter(items), RETRIES
+        pool = self._pool(task, common, told)
+        try:
+            while True:
+                for item in source:
+                    waiting.append((item, pool.submit(_in_process, item)))
+                    if len(waiting) >= IN_FLIGHT * self.workers:
+                        break
+                if not waiting:
+                    return
+                try:
+                    found = _result(waiting[0][1])
+                except BrokenProcessPool:
+                    left -= 1
+                    if not left:
+                        raise HimecatError(
+                            "Processes of this job died again and again: is there enough memory?"
+                        ) from None
+                    _end(pool)
+                    pool = self._pool(task, common, told)
+                    waiting = deque((item, pool.submit(_in_process, item)) for item, _ in waiting)
+                    continue
+                waiting.popleft()
+                yield found
+        finally:
+            _end(pool)
+
+    def _pool(self, *arguments: Any) -> ProcessPoolExecutor:
+        # A process that is forked would have the locks of threads that it has not.
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(self.workers, context, initializer=_begin, initargs=arguments)
+
+
+_task: tuple[Callable[[Any, Any], Any], Any, bool]
+
+
+def _begin(task: Callable[[Any, Any], Any], common: Any, told: bool) -> None:
+    global _task
+    _task = task, common, told
+    # Ctrl-C reaches the whole group, and the first process ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _in_process(item: Any) -> Any:
+    task, common, told = _task
+    with by_options(told), one_blas_thread():
+        return task(common, item)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the processes of a pool at once: what they were at is not wanted any more."""
+    running = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in running:
+        process.terminate()
+    for process in running:
+        process.join()

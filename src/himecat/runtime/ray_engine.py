@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import shutil
 import socket
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Self, TypeVar
@@ -25,6 +26,9 @@ Result = TypeVar("Result")
 IN_FLIGHT = 2
 """Items that are under way or whose result waits for its turn, for each worker."""
 
+RETRIES = 4
+"""How often a task is begun again whose worker died."""
+
 _OTHER_VERSION = (
     f"A node of the Ray cluster has no himecat {__version__}: install the same version on all of them."
 )
@@ -32,8 +36,6 @@ _OTHER_VERSION = (
 _PATIENCE = 5.0
 # Ray reads here for how many seconds it tries to reach a cluster.
 _WINDOW = "RAY_gcs_server_port_wait_time_s"
-# How often a task is begun again whose worker died.
-_RETRIES = 4
 _QUIET: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
 # Sockets have paths of about a hundred characters; the rest of it is Ray's.
 _LONGEST_FOLDER = 30
@@ -100,7 +102,7 @@ class RayEngine:
     ) -> Iterator[Result]:
         """The result of each item, in their order."""
         ray = self._ray
-        run = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
+        run = ray.remote(max_retries=RETRIES, num_cpus=1)(_run)
         shared, told = ray.put(common), (names_options(), __version__)
         waiting: deque[Any] = deque()
         try:
@@ -114,6 +116,37 @@ class RayEngine:
             for reference in waiting:
                 ray.cancel(reference)
 
+    def map_data(
+        self, task: Callable[[Common, Item], Result], items: Sequence[Item], *, common: Common
+    ) -> Iterator[Result]:
+        """The results in any order, from a pool of actors of Ray Data: for tasks that load much, and then take long."""
+        from ray.data import ActorPoolStrategy, DataContext, from_items
+
+        context = DataContext.get_current()
+        context.enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
+        size = min(self.workers, len(items))
+        told = (names_options(), __version__)
+        # A batch of one item each: what is lost with a worker is no more than that.
+        dataset = from_items(
+            [{"item": number} for number in range(len(items))], override_num_blocks=len(items)
+        )
+        placed = dataset.map_batches(
+            _Actor,
+            fn_constructor_args=(task, self._ray.put(common), self._ray.put(list(items)), told),
+            batch_size=1,
+            num_cpus=1,
+            compute=ActorPoolStrategy(min_size=1, max_size=size),
+        )
+        try:
+            for row in placed.iter_rows():
+                found = pickle.loads(row["result"])
+                if isinstance(found, BaseException):
+                    raise found
+                yield found
+        except self._ray.exceptions.RayError as error:
+            raise _given_up(error) from error
+
     def _get(self, reference: Any) -> Any:
         from ray.exceptions import RayError, RayTaskError
 
@@ -123,11 +156,9 @@ class RayEngine:
             # Ray's own has the trace of the worker in its text.
             if isinstance(error.cause, HimecatError):
                 raise error.cause from None
-            if isinstance(error.cause, RuntimeError) and "failed to import" in str(error.cause):
-                raise UsageError(_OTHER_VERSION) from error
-            raise
+            raise _given_up(error) from error
         except RayError as error:
-            raise HimecatError(f"Ray gave up a task: {_first_line(error)}.") from error
+            raise _given_up(error) from error
 
     def close(self) -> None:
         """Leave the cluster; one that was started here ends."""
@@ -137,6 +168,33 @@ class RayEngine:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+
+class _Actor:
+    """Runs the task in an actor; an error is a result, because of others Ray makes its own."""
+
+    def __init__(self, task: Any, common: Any, items: Any, told: tuple[bool, str]) -> None:
+        import ray
+
+        self._task, self._told = task, told
+        self._common, self._items = ray.get(common), ray.get(items)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
+        found = []
+        for number in batch["item"]:
+            try:
+                result = _run(self._task, self._common, self._items[int(number)], self._told)
+            except HimecatError as error:
+                result = error
+            found.append(pickle.dumps(result))
+        return {"result": found}
+
+
+def _given_up(error: BaseException) -> HimecatError:
+    reasons = str(error)
+    if "failed to import" in reasons or "No module named 'himecat" in reasons:
+        return UsageError(_OTHER_VERSION)
+    return HimecatError(f"Ray gave up a task: {_last_line(error)}.")
 
 
 def _run(task: Callable[[Any, Any], Any], common: Any, item: Any, told: tuple[bool, str]) -> Any:
@@ -231,3 +289,7 @@ def _answers(host: str, port: int) -> bool:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].rstrip(".")
