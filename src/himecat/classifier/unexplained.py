@@ -17,6 +17,8 @@ Seeds = tuple[FloatArray, FloatArray]
 _NEIGHBOURS = 20
 # A reference as similar as this is the document itself.
 _ITSELF = 1 - 1e-4
+# From so many similarities on, loading compiled code pays.
+_COMPILED_FROM = 1 << 18
 # How many labelled documents' worth of what a leaf's own documents reach comes from all leaves.
 _SHARED = 3.0
 # How much of what a leaf's own documents reach is expected of a document.
@@ -157,13 +159,15 @@ def neighbours(rows: FloatArray, references: FloatArray) -> tuple[Positions, Flo
     similar = np.zeros((len(rows), count), dtype=np.float32)
     for first in range(0, len(rows), 1024):
         some = slice(first, first + 1024)
-        cosines = rows[some] @ references.T
+        cosines = np.asarray(rows[some] @ references.T, dtype=np.float32)
+        if cosines.size >= _COMPILED_FROM:
+            from himecat.kernels.nearest import largest_below
+
+            largest_below(cosines, np.float32(_ITSELF), near[some], similar[some])
+            continue
         cosines[cosines > _ITSELF] = -1.0
-        chosen = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
-        found = np.take_along_axis(cosines, chosen, axis=1)
-        order = np.argsort(-found, axis=1, kind="stable")
-        near[some] = np.take_along_axis(chosen, order, axis=1)
-        similar[some] = np.take_along_axis(found, order, axis=1)
+        near[some] = np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+        similar[some] = np.take_along_axis(cosines, near[some], axis=1)
     return near, similar
 
 

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
+from himecat.cli.parts import header_of, is_folder, one_source, place_parts
 from himecat.cli.places import check_places
 from himecat.cli.report import Placed, check_report, write_page
+from himecat.errors import UsageError
 from himecat.runtime.terminal import plain_json
 
 if TYPE_CHECKING:
@@ -27,8 +31,19 @@ _TOP_OF_TABLES = 2
 
 
 def predict(
-    model: o.Model,
-    documents: o.Documents,
+    model: Annotated[
+        Path,
+        typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.", parser=o.place),
+    ],
+    documents: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DOCS...",
+            help="JSONL, CSV, Excel or Parquet files (.gz and .zst too) or globs of them, folders of Parquet, or a "
+            "folder of texts.",
+            parser=o.place,
+        ),
+    ],
     *,
     text: Annotated[
         str | None, o.option(o.INPUT, "Text fields, if not named as in fit.", metavar="A,B")
@@ -63,12 +78,28 @@ def predict(
         o.option(
             o.OUTPUT,
             "File to write: .xlsx, .csv, .tsv or .parquet for a table with the documents' own columns, .ls.json for "
-            "tasks of Label Studio, otherwise one JSON line per document; - for standard output.",
+            "tasks of Label Studio, otherwise one JSON line per document; - for standard output. A folder (out/) "
+            "gets Parquet parts, and a run that was stopped goes on there.",
             "--output",
             "-o",
-            metavar="FILE",
+            metavar="OUT",
+            parser=o.place,
         ),
     ],
+    engine: Annotated[
+        str,
+        o.option(
+            o.RUNS, "Where a folder of parts is made: local, in processes here, or ray.", metavar="NAME"
+        ),
+    ] = "local",
+    address: Annotated[
+        str | None,
+        o.option(
+            o.RUNS,
+            "The Ray cluster, HOST:PORT or auto; without it one is started on this machine.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     top: Annotated[
         int | None,
         o.option(
@@ -93,13 +124,48 @@ def predict(
     """
     import numpy as np
 
+    from himecat.batch.placer import Placer
     from himecat.input.problems import Problems
     from himecat.output.label_studio import is_tasks
     from himecat.output.tables import is_table
     from himecat.runtime.progress import Progress
 
-    check_report(report, documents)
     progress = Progress(quiet=quiet)
+    if is_folder(output):
+        if report is not None or id_field is not None:
+            raise UsageError(
+                f"{'--report' if report else '--id'} goes with a file of predictions, not with a folder."
+            )
+        place_parts(
+            Placer(
+                o.written(model),
+                top=_TOP_OF_TABLES if top is None else top,
+                text=None if text is None else tuple(names(text)),
+                label_field=None if labels is None else _one_or_more(labels),
+                separator=separator,
+                min_confidence=min_confidence,
+                ignore_labels=ignore_labels,
+                skip_bad=skip_bad,
+                online=online,
+            ),
+            documents,
+            output,
+            progress,
+            engine=engine,
+            address=address,
+            workers=threads,
+            sheet=sheet,
+            delimiter=delimiter,
+        )
+        return
+    if engine != "local" or address is not None:
+        option = "--address" if engine == "local" else f"--engine {engine}"
+        raise UsageError(f"{option} writes a folder of parts: -o out/.")
+    source = one_source(documents)
+    first = source if isinstance(source, Path) else source[0]
+    if report is not None and source is not first:
+        raise UsageError("--report goes with one file of documents.")
+    check_report(report, first)
     fitted = o.open_model(model, online=online, quiet=quiet)
     # The folder of a model may name another one.
     outputs = {"--output": output} if report is None else {"--output": output, "--report": report}
@@ -126,7 +192,7 @@ def predict(
     if top is None:
         top = _TOP_OF_TABLES if table else 0
     if table:
-        opened = _open_table(fitted, documents, output, top, ignore_labels, notes)
+        opened = _open_table(fitted, source, output, top, ignore_labels, notes)
     elif tasks:
         opened = _open_tasks(fitted, model, output, top, notes)
     else:
@@ -134,7 +200,7 @@ def predict(
     guess = table or min_confidence is not None
     with opened as write:
         for origins, corpus, placed in fitted.iter_assignments(
-            documents,
+            source,
             problems,
             best=top + 1 if top or guess else 0,
             keep_labels=not ignore_labels,
@@ -162,11 +228,16 @@ def predict(
     for note in notes:
         progress.say(f"note: {note}")
     if report is not None:
-        write_page(report, fitted, documents, gathered, fitted=False, progress=progress)
+        write_page(report, fitted, first, gathered, fitted=False, progress=progress)
     where = "" if str(output) == o.STDOUT else f"; the paths are in {output}"
     left_out = f", skipped {skipped:,}" if skipped else ""
     stay = f", {kept:,} of them by their own label" if kept else ""
     progress.say(f"Placed {counted(count)}{stay}{left_out}{where}.")
+
+
+def _one_or_more(written: str) -> str | tuple[str, ...]:
+    found = o.name_or_names(written)
+    return found if isinstance(found, str) else tuple(found)
 
 
 @contextmanager
@@ -189,16 +260,18 @@ def _open_lines(output: Path, top: int, guess: bool) -> Iterator[Write]:
 
 @contextmanager
 def _open_table(
-    fitted: HiMeCat, documents: Path, output: Path, top: int, ignore_labels: bool, notes: list[str]
+    fitted: HiMeCat,
+    documents: Path | list[Path],
+    output: Path,
+    top: int,
+    ignore_labels: bool,
+    notes: list[str],
 ) -> Iterator[Write]:
-    from himecat.input.header import read_header
     from himecat.output.cells import Cells
     from himecat.output.columns import PlacedColumns
     from himecat.output.tables import open_table
 
-    header = read_header(
-        documents, types=output.suffix.lower() == ".parquet", reading=fitted.fields().reading
-    )
+    header = header_of(documents, output.suffix.lower() == ".parquet", fitted.fields().reading)
     columns = PlacedColumns(
         fitted.taxonomy_,
         header.names,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from himecat.classifier.assignments import Assignments
 from himecat.classifier.set_assignments import SetAssignments
@@ -143,6 +146,57 @@ class PlacedColumns:
             if self._labelled:
                 found.append(labelled[row])
             yield tuple(found)
+
+    def arrow_fields(self) -> list[Any]:
+        """The columns as fields of an Arrow schema."""
+        import pyarrow
+
+        types = {str: pyarrow.string(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+        return [pyarrow.field(column.name, types[column.type]) for column in self.added]
+
+    def arrays(self, placed: Assignments, ids: Sequence[str]) -> list[Any]:
+        """The same values as Arrow arrays, one for each column."""
+        import pyarrow
+
+        if isinstance(placed, SetAssignments):
+            rows = list(self.rows(placed, ids))
+            kinds = [one.type for one in self.arrow_fields()]
+            return [pyarrow.array([row[number] for row in rows], kind) for number, kind in enumerate(kinds)]
+        tree, nodes, every = self._taxonomy, placed.nodes, range(len(self._taxonomy))
+        texts = pyarrow.array([self._text(node) for node in every], pyarrow.string())
+        names = pyarrow.array([tree.path(node)[-1] if node else None for node in every], pyarrow.string())
+        depths = tree.depth_array[nodes]
+
+        def sure(values: npt.NDArray[np.float64], told: npt.NDArray[np.bool_]) -> Any:
+            return pyarrow.array(values, pyarrow.float64(), mask=~told)
+
+        found = [texts.take(nodes), *(names.take(level) for level in tree.lineage_rows(nodes).T)]
+        surely = placed.rounded[np.arange(len(placed)), np.maximum(depths, 1) - 1]
+        broken = np.flatnonzero((depths > 0) & np.isnan(surely))
+        if len(broken):
+            raise not_a_number(ids[int(broken[0])])
+        found.append(sure(surely, depths > 0))
+        if self._none:
+            rounded = placed.rounded_none
+            found.append(
+                pyarrow.nulls(len(placed), pyarrow.float64()) if rounded is None else pyarrow.array(rounded)
+            )
+        best = np.zeros((len(placed), 0), dtype=np.int64) if placed.best is None else placed.best
+        for number in range(1, self._top + 1):
+            if number < best.shape[1]:
+                leaves = best[:, number]
+                found += [texts.take(leaves), sure(placed.rounded_best[:, number], leaves > 0)]
+            else:
+                found += [pyarrow.nulls(len(placed), one) for one in (pyarrow.string(), pyarrow.float64())]
+        if self._guess:
+            first = best[:, 0] if best.shape[1] else np.zeros(len(placed), dtype=np.int64)
+            told = (first > 0) & ~placed.reached_leaf
+            chances = placed.rounded_best[:, 0] if best.shape[1] else np.zeros(len(placed))
+            found += [texts.take(np.where(told, first, 0)), sure(chances, told)]
+        if self._labelled:
+            labelled = np.zeros(len(placed), dtype=bool) if placed.labelled is None else placed.labelled
+            found.append(pyarrow.array(labelled))
+        return found
 
     def _text(self, node: int) -> str | None:
         if node not in self._spelled:
