@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from himecat.classifier.fit_memory import RoomWithin
+from himecat.classifier.fit_memory import room_for
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError, spelled
@@ -23,9 +23,9 @@ from himecat.input.separators import FLAT, SLASH
 from himecat.input.tokenizer import Tokenizer
 from himecat.methods import Default, Method, Paper, check_value, refuse_sets, resolve_method
 from himecat.model_folder.kept import KeptCorpus, LearnedFrom
-from himecat.runtime.memory import memory_budget
+from himecat.runtime.engines import Engine, on_engine
 from himecat.runtime.progress import Progress, silent
-from himecat.runtime.threads import spare_memory, usable_threads
+from himecat.runtime.threads import usable_threads
 from himecat.teaching.tree_changes import TreeEditor
 from himecat.views.base import View, readers_of
 
@@ -192,12 +192,14 @@ class HiMeCat(TreeEditor):
 
     # -- fitting ---------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, progress: Progress | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, progress: Progress | None = None, engine: Engine | None = None
+    ) -> Self:
         """Learn from documents, of which a few carry labels.
 
         Parameters
         ----------
-        X : path, DataFrame, list of dicts, list of str, or Corpus
+        X : path, list of Path, DataFrame, list of dicts, list of str, or Corpus
             The documents, labelled and unlabelled: the unlabelled ones teach the space too.
         y : sequence or Supervision, optional
             The label of each document (a name, an `a/b/c` path or a list of names; None where unlabelled; a list of
@@ -205,18 +207,19 @@ class HiMeCat(TreeEditor):
             Without it the labels are read from the documents' label field.
         progress : Progress, optional
             Where progress is shown; by default on standard error if `verbose`.
+        engine : Engine, optional
+            Reads files, and sums over them, elsewhere: `himecat.runtime.engines.open_engine("ray")`.
         """
         method = resolve_method(self.method, self.preset)
         options = self._input_options(X, method)
         views = self._views()
         shown = progress or (Progress() if self.verbose else silent())
+        more: dict[str, Any] = {"ignore_metadata": tuple(self.ignore_metadata)}
         if isinstance(method, Default):
-            if self.memory is not None:
-                spare_memory()
-            sizes = method.dimension + method.topics, usable_threads(self.threads)
-            options |= {"room": RoomWithin(memory_budget(self.memory), *sizes), "seed": self.random_state}
+            more["each"] = options["each"] = None if engine is None else on_engine(engine)
+            options |= {"room": room_for(method, self.memory, self.threads), "seed": self.random_state}
         material = validate.read_material(X, y, readers=readers_of(views), progress=shown, **options)
-        self._learn(material, method, views, shown, ignore_metadata=tuple(self.ignore_metadata))
+        self._learn(material, method, views, shown, **more)
         return self
 
     def _learn(

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from himecat.classifier.cross_validation import MAX_UNLABELLED
+from himecat.methods import Default
+from himecat.runtime.memory import memory_budget
+from himecat.runtime.threads import spare_memory, usable_threads
 
 # Bytes per document and leaf that a fit holds, and those that each of its threads adds.
 _CELL, _CELL_OF_THREAD = 28, 4
 # As measured: bytes of the program itself, of a document's words while vectors are learned, and of its features.
-_PROGRAM, _TEXT, _DOCUMENT = 480 << 20, 5_500, 7_000
+_PROGRAM, _TEXT, _DOCUMENT = 380 << 20, 4_800, 7_000
 # Leaves where the tree is not known yet; documents that are always learned from.
 _USUAL_LEAVES, _FEWEST = 200, 5_000
 
@@ -86,3 +89,16 @@ class RoomWithin:
         )
         each = _DOCUMENT + 8 * self.dimension + (_CELL + _CELL_OF_THREAD * self.threads) * leaves
         return max(_FEWEST, (self.memory - _PROGRAM - of_words) // each)
+
+
+def room_for(method: Default, memory: int | str | None, threads: int | None) -> RoomWithin:
+    """The room of a fit that may take so much memory; half of what is there by default.
+
+    Examples
+    --------
+    >>> room_for(Default(), None, 2).memory > 0
+    True
+    """
+    if memory is not None:
+        spare_memory()
+    return RoomWithin(memory_budget(memory), method.dimension + method.topics, usable_threads(threads))

@@ -8,7 +8,12 @@ from typing import Annotated
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, metadata_names, method_arguments, name_or_names, names, write_json
+from himecat.cli.parts import source_to_fit
 from himecat.cli.report import check_report, place_all, write_page
+from himecat.errors import UsageError
+
+# With an engine, documents stay where they are: no more of them come here than this has room for.
+_MEMORY_OF_DRIVER = "2GB"
 
 
 def fit(
@@ -41,6 +46,11 @@ def fit(
     settings: o.Set = None,
     min_confidence: o.MinConfidence = None,
     output: Annotated[Path, o.option(o.OUTPUT, "Model folder to write.", "--output", "-o", metavar="MODEL")],
+    engine: Annotated[
+        str,
+        o.option(o.RUNS, "Where files are read and summed: local, or ray.", metavar="NAME"),
+    ] = "local",
+    address: o.Address = None,
     report: o.Page = None,
     json: o.Json = None,
     overwrite: o.Overwrite = False,
@@ -64,6 +74,9 @@ def fit(
     from himecat.runtime.files import check_target
 
     check_target(output, overwrite, "The model")
+    source = source_to_fit(documents, engine, address)
+    if report is not None and isinstance(source, list):
+        raise UsageError("--report goes with one file of documents.")
     check_report(report, documents)
     from himecat.estimator import HiMeCat
     from himecat.output.tables import is_table
@@ -88,11 +101,17 @@ def fit(
         min_confidence=min_confidence or 0.0,
         random_state=seed,
         threads=threads,
-        memory=memory,
+        memory=memory or (_MEMORY_OF_DRIVER if engine != "local" else None),
         tokenizer=tokenizer,
         **arguments,
     )
-    model.fit(documents, progress=progress)
+    if engine == "local":
+        model.fit(source, progress=progress)
+    else:
+        from himecat.runtime.engines import open_engine
+
+        with open_engine(engine, address, threads) as opened:
+            model.fit(source, progress=progress, engine=opened)
     model.save(output, corpus=not no_corpus, overwrite=overwrite)
     quality = model.quality_
     if json is not None:

@@ -176,6 +176,14 @@ Threads = Annotated[
     int | None,
     option(METHOD, "Threads, all there are by default; the result is the same.", min=1, metavar="N"),
 ]
+Address = Annotated[
+    str | None,
+    option(
+        RUNS,
+        "The Ray cluster, HOST:PORT or auto; without it one is started on this machine.",
+        metavar="ADDRESS",
+    ),
+]
 Memory = Annotated[
     str | None,
     option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,3 +84,20 @@ def place_parts(
     progress.say(
         f"Placed {counted(counts.documents)}{stay}{left_out} in {done.parts:,} parts{before}: {folder}"
     )
+
+
+def source_to_fit(documents: Path, engine: str, address: str | None) -> Path | list[Path]:
+    """The files of a glob or of a folder of Parquet; any other source as it is."""
+    from himecat.batch.places import found_files, is_remote
+    from himecat.input.folders import is_dataset
+
+    if engine == "local" and address is not None:
+        raise UsageError("--address is that of a Ray cluster: it goes with --engine ray.")
+    given = written(documents)
+    if is_remote(given):
+        raise UsageError("Models are fitted on files of this machine, or of a folder that all nodes share.")
+    found = None if is_dataset(given) else found_files(given)
+    if engine == "local":
+        return documents if found is None else [Path(name) for name in found]
+    # Workers have folders of their own.
+    return Path(os.path.abspath(given)) if found is None else [Path(os.path.abspath(name)) for name in found]

@@ -92,14 +92,7 @@ def predict(
             o.RUNS, "Where a folder of parts is made: local, in processes here, or ray.", metavar="NAME"
         ),
     ] = "local",
-    address: Annotated[
-        str | None,
-        o.option(
-            o.RUNS,
-            "The Ray cluster, HOST:PORT or auto; without it one is started on this machine.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
+    address: o.Address = None,
     top: Annotated[
         int | None,
         o.option(

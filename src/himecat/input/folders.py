@@ -67,7 +67,7 @@ def opened(source: Any, taxonomy: Any, fields: Fields, problems: Problems) -> Op
     if not isinstance(source, str | os.PathLike):
         return Opened(source, taxonomy, fields)
     place = shown(source)
-    if not os.path.isdir(source) or (not _is_dataset(source) and holds_texts(source)):
+    if not os.path.isdir(source) or (not is_dataset(source) and holds_texts(source)):
         return Opened(source, taxonomy, fields, place=place)
     dataset = open_dataset(source, problems)
     try:
@@ -89,12 +89,19 @@ def documents_of(source: Any) -> Any:
     >>> documents_of(["a fox"])
     ['a fox']
     """
-    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and _is_dataset(source):
+    if isinstance(source, str | os.PathLike) and os.path.isdir(source) and is_dataset(source):
         return open_dataset(source).documents
     return source
 
 
-def _is_dataset(folder: str | os.PathLike[str]) -> bool:
+def is_dataset(folder: str | os.PathLike[str]) -> bool:
+    """Whether a folder has a file that makes it a dataset.
+
+    Examples
+    --------
+    >>> is_dataset("no such folder")
+    False
+    """
     names = (TREE_FILE, METADATA_FILE, *DOCUMENT_FILES)
     return any(os.path.exists(os.path.join(folder, name)) for name in names)
 

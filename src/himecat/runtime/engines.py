@@ -11,7 +11,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from concurrent.futures.process import BrokenProcessPool
@@ -103,6 +103,18 @@ def open_engine(name: str = "local", address: str | None = None, workers: int | 
             f"it goes with {spelled('--engine ray', 'engine=ray')}."
         )
     return LocalEngine(workers)
+
+
+def on_engine(engine: Engine) -> Callable[[Callable[[Any, Any], Any], Any, Sequence[Any]], Iterator[Any]]:
+    """An engine as a function of a task, what all parts share, and the parts.
+
+    Examples
+    --------
+    >>> from operator import mul
+    >>> list(on_engine(LocalEngine(1))(mul, 10, [1, 2]))
+    [10, 20]
+    """
+    return lambda task, common, parts: engine.map(task, parts, common=common)
 
 
 class LocalEngine:
