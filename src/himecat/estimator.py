@@ -190,8 +190,6 @@ class HiMeCat(TreeEditor):
         self.memory = memory
         self.verbose = verbose
 
-    # -- fitting ---------------------------------------------------------------------------------------
-
     def fit(
         self, X: Any, y: Any = None, *, progress: Progress | None = None, engine: Engine | None = None
     ) -> Self:
@@ -332,8 +330,6 @@ class HiMeCat(TreeEditor):
             "several": self.several,
             "threads": self.threads,
         }
-
-    # -- keeping ---------------------------------------------------------------------------------------
 
     def save(self, folder: str | os.PathLike[str], *, corpus: bool = True, overwrite: bool = False) -> None:
         """Write the model to a folder, whole or not at all: `model.json`, `weights.safetensors`, `corpus.safetensors`.
