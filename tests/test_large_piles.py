@@ -222,3 +222,14 @@ def test_more_memory_is_room_for_more_documents() -> None:
 
 def test_reading_elsewhere_leaves_the_folder_alone(files: list[Path]) -> None:
     assert sorted(os.listdir(files[0].parent)) == ["0.jsonl", "1.jsonl"]
+
+
+@pytest.mark.usefixtures("little_room")
+def test_a_correction_keeps_what_all_documents_say_of_the_values(files: list[Path], tmp_path: Path) -> None:
+    fitted(files).save(tmp_path / "model")
+    model = HiMeCat.load(tmp_path / "model")
+    before = model.classifier_.views["metadata"].types["senders"].counts.copy()
+    kept = model.space_.taxonomy.leaves[0]
+    row = next(iter(model._learned_from.read().corpus.ids))
+    model.correct({row: "/".join(model.space_.taxonomy.path(kept))})
+    assert np.array_equal(model.classifier_.views["metadata"].types["senders"].counts, before)

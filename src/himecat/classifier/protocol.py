@@ -98,8 +98,11 @@ class SeeingClassifier:
 
     @property
     def learned_views(self) -> dict[str, View]:
-        """The views of words and topics, which took the longest to learn."""
-        return {view.name: view for view in self.views.views if view.name in ("words", "topics")}
+        """The views of words and topics, which took the longest to learn, and one that knows a whole pile."""
+        kept = ("words", "topics")
+        return {
+            view.name: view for view in self.views.views if view.name in kept or view.everyone is not None
+        }
 
     @property
     def word_weights(self) -> FloatArray | None:

@@ -154,6 +154,11 @@ class View(Protocol):
         return 0
 
     @property
+    def everyone(self) -> Everyone | None:
+        """What it knows of all documents of a pile; None where it learned from all documents at once."""
+        return None
+
+    @property
     def reader(self) -> ColumnReader | None:
         """What computes a column of the corpus for this view while documents are read."""
         return None

@@ -261,6 +261,8 @@ def learn_views(
     batch.directions, added = text, []
     if over_pile is not None:
         batch.everyone = over_pile(Views(tuple(learned), centres, weights))
+    else:
+        batch.everyone = next((view.everyone for view in known.values() if view.everyone is not None), None)
     for view in views:
         if view.smooths:
             view, rows = view.learn_and_see(batch, seed=seed, run=run)

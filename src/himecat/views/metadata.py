@@ -18,6 +18,7 @@ from himecat.input.corpus import Ragged
 from himecat.runtime.solvers import nonnegative_least_squares
 from himecat.runtime.threads import Run, run_serial
 from himecat.views.base import Batch, Everyone, Group, State, View, register_view
+from himecat.views.informative import Columns, is_informative, shared_values, squared_lengths
 from himecat.views.matrices import (
     FloatArray,
     check_shapes,
@@ -25,15 +26,11 @@ from himecat.views.matrices import (
     side_by_side,
     tf_idf,
 )
+from himecat.views.value_sums import ValueSums
 
 # Strength of the shrinkage of a value's correlation towards that of its type, in pairs of documents.
 _PRIOR_PAIRS = 20.0
-# Documents among which the spread of cosines is measured.
-_SAMPLED = 1000
-# A type is informative if the documents of its values are more similar than chance, by so many standard deviations.
-_SIGNIFICANT = 3.0
 
-Columns = Mapping[str, tuple[Ragged, int]]
 _ARRAYS = ("rows", "correlation", "counts", "sums", "idf")
 
 
@@ -115,12 +112,15 @@ class MetadataView(View):
         What was learned.
     decides : sequence of str
         Types whose values decide the category, as the user says.
+    n_documents : int
+        Documents of the pile that was summed, where it learned from a sample of one; otherwise 0.
     """
 
     kinds: Sequence[str] = ()
     learn_weights: bool = True
     types: Mapping[str, ValueStatistics] = field(default_factory=dict)
     decides: Sequence[str] = ()
+    n_documents: int = 0
 
     name = "metadata"
     smooths = True
@@ -144,7 +144,19 @@ class MetadataView(View):
             learn_weights=self.learn_weights,
             everyone=batch.everyone,
         )
-        return replace(self, types=types), expected
+        n_documents = 0 if batch.everyone is None else batch.everyone.n_documents
+        return replace(self, types=types, n_documents=n_documents), expected
+
+    @property
+    def everyone(self) -> Everyone | None:
+        """What is known of all documents of a pile; None where it learned from no pile."""
+        if not self.n_documents:
+            return None
+        found = {}
+        for kind, one in self.types.items():
+            shared = np.flatnonzero(one.rows >= 0)
+            found[kind] = ValueSums(one.sums, one.counts, len(one.rows), shared).every()
+        return Everyone(self.n_documents, found)
 
     def see(self, batch: Batch) -> FloatArray:
         """What the values of each document let expect of its direction."""
@@ -196,7 +208,8 @@ class MetadataView(View):
         arrays = {}
         for kind, one in self.types.items():
             arrays.update({f"{kind}/{name}": getattr(one, name) for name in _ARRAYS})
-        return {"weights": self.weights, "decides": list(self.decides)}, arrays
+        settings: dict[str, Any] = {"weights": self.weights, "decides": list(self.decides)}
+        return settings | ({"documents": self.n_documents} if self.n_documents else {}), arrays
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
@@ -209,7 +222,11 @@ class MetadataView(View):
                 check_shapes({f"metadata/{kind}/{name}": (parts[name], shared + parts[name].shape[1:])})
             types[kind] = ValueStatistics(float(weight), **parts)
         # Folders of format 6 and before do not have it.
-        return cls(kinds=tuple(types), types=types, decides=tuple(settings.get("decides", ())))
+        more = {
+            "decides": tuple(settings.get("decides", ())),
+            "n_documents": int(settings.get("documents", 0)),
+        }
+        return cls(kinds=tuple(types), types=types, **more)
 
 
 def learn_statistics(
@@ -250,7 +267,7 @@ def learn_statistics(
     for kind, (values, n_values) in columns.items():
         n_documents = len(directions)
         if everyone is None:
-            carried, counts, shared = _shared(values, n_values)
+            carried, counts, shared = shared_values(values, n_values)
             sums = np.asarray(carried.T @ directions, dtype=np.float32)
         else:
             n_documents, of_values = everyone.n_documents, everyone.values[kind]
@@ -264,7 +281,7 @@ def learn_statistics(
         idf = inverse_frequency(counts, n_documents)
         found[kind] = ValueStatistics(1.0, _correlation(sums, counts), counts, sums, idf, rows)
         expected.append(found[kind].predict(carried, own=directions))
-        informative.append(_is_informative(sums, counts, directions))
+        informative.append(is_informative(sums, counts, directions))
     weights = (
         _regression_weights(expected, directions, np.array(informative, dtype=bool))
         if learn_weights
@@ -277,102 +294,16 @@ def learn_statistics(
     return found, total
 
 
-def _shared(values: Ragged, n_values: int) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Documents x values that at least two documents have, the number of these documents, and the values."""
-    carried = values.counts(n_values, binary=True)
-    counts = np.asarray(carried.sum(axis=0), dtype=np.float64).ravel()
-    shared = np.flatnonzero(counts > 1)
-    return carried[:, shared], counts[shared], shared
-
-
 def _correlation(sums: FloatArray, counts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Mean cosine of two documents that share a value, shrunk towards the mean of the type."""
     if not len(counts):
         return np.zeros(0)
     pairs = counts * (counts - 1.0)
-    cosines = _squares(sums) - counts
+    cosines = squared_lengths(sums) - counts
     # The root keeps values with many documents from deciding for the whole type.
     mean = float(np.average(cosines / pairs, weights=np.sqrt(counts - 1.0)))
     mean = max(mean, 1e-6)
     return np.asarray(np.clip((cosines + _PRIOR_PAIRS * mean) / (pairs + _PRIOR_PAIRS), 1e-6, 0.99))
-
-
-def informative_types(columns: Columns, features: Any) -> list[str]:
-    """The metadata types whose values are shared by documents with similar words.
-
-    Asked of TF-IDF features, before word vectors are learned: the vectors of a type that served as context would
-    agree with it.
-
-    Parameters
-    ----------
-    columns : mapping of str to (Ragged, int)
-        Value ids of every document and the number of values, by type.
-    features : sparse matrix
-        The words of the documents, rows at length 1.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_matrix
-    >>> words = csr_matrix(np.repeat(np.eye(2), 6, axis=0))
-    >>> team, year = Ragged.from_lists([[0]] * 6 + [[1]] * 6), Ragged.from_lists([[0], [1], [2]] * 4)
-    >>> informative_types({"team": (team, 2), "year": (year, 3)}, words)
-    ['team']
-    """
-    n = features.shape[0]
-    if n < 3:
-        return list(columns)
-    mean = (float(np.square(np.asarray(features.sum(axis=0), dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
-    sample = features[:: -(-n // _SAMPLED)]
-    cosines = (sample @ sample.T).tocsr()
-    cosines.setdiag(0.0)
-    size = sample.shape[0]
-    spread = float(cosines.multiply(cosines).sum()) / (size * (size - 1.0))
-    found = []
-    for kind, (values, n_values) in columns.items():
-        carried, counts, _ = _shared(values, n_values)
-        sums = carried.T.tocsr() @ features
-        squares = np.asarray(sums.multiply(sums).sum(axis=1), dtype=np.float64).ravel()
-        if _exceeds_chance(squares, counts, mean, spread):
-            found.append(kind)
-    return found
-
-
-def _is_informative(sums: FloatArray, counts: npt.NDArray[np.float64], directions: FloatArray) -> bool:
-    """Whether documents that share a value are more similar than chance."""
-    if not len(counts) or len(directions) < 3:
-        return bool(len(counts))
-    n = len(directions)
-    mean = (float(np.square(directions.sum(axis=0, dtype=np.float64)).sum()) - n) / (n * (n - 1.0))
-    # Directions fill fewer dimensions than they have, so the spread of cosines is measured.
-    spread = float(np.square(directions.T @ directions / np.float32(n)).sum())
-    return _exceeds_chance(_squares(sums), counts, mean, spread)
-
-
-def _squares(sums: FloatArray) -> npt.NDArray[np.float64]:
-    """Squared lengths of the rows, a few at a time: there may be very many."""
-    starts = range(0, len(sums), 8192)
-    parts = [np.square(sums[start : start + 8192].astype(np.float64)).sum(axis=1) for start in starts]
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _exceeds_chance(
-    squares: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], mean: float, spread: float
-) -> bool:
-    """Whether pairs that share a value have larger cosines than any pairs, by three standard deviations.
-
-    Parameters
-    ----------
-    squares : array
-        Squared length of the sum of each value's documents.
-    mean, spread : float
-        Mean cosine, and mean squared cosine, of any two documents.
-    """
-    if not len(counts):
-        return False
-    excess = float(((squares - counts) / (counts - 1.0) - counts * mean).sum())
-    # Both orders of every pair were counted.
-    deviation = np.sqrt(2.0 * spread * float((counts / (counts - 1.0)).sum()))
-    return bool(excess > _SIGNIFICANT * deviation)
 
 
 def _regression_weights(

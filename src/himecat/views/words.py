@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from himecat.runtime.threads import Run, run_serial
 from himecat.views.base import Batch, Phrase, State, View, phrase_counts, register_view
+from himecat.views.informative import informative_types
 from himecat.views.matrices import FloatArray, check_shapes, tf_idf, weighted_sums
-from himecat.views.metadata import informative_types
 from himecat.views.ppmi import WordVectors, learn_words
 
 
