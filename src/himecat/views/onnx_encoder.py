@@ -130,10 +130,7 @@ class OnnxModel:
         self._pool, self._prompt = _POOLING[self._pooling()], self._default_prompt()
         if read_config(self._files.folder / "sentence_bert_config.json").get("do_lower_case") is True:
             _lowercase(tokenizer)
-        try:
-            tokenizer.enable_truncation(self._max_tokens())
-        except Exception as error:
-            raise self._error(f"cannot cut texts to {self._max_tokens()} tokens ({reason(error)})") from error
+        tokenizer.enable_truncation(self._max_tokens())
         self._tokenizer = tokenizer
         session = self._open()
         self._inputs = {one.name: _INTEGERS.get(one.type) for one in session.get_inputs()}
@@ -183,15 +180,14 @@ class OnnxModel:
             if kind == "Pooling":
                 place = folder
         config = read_config(place / "config.json")
-        modes = config.get("pooling_mode") or [name for key, name in _OLD_POOLING.items() if config.get(key)]
-        modes = [modes] if isinstance(modes, str) else modes or ["mean"]
-        if len(modes) != 1 or modes[0] not in _POOLING:
-            raise self._error(
-                f"pools its tokens in a way that PyTorch alone knows ({', '.join(map(str, modes))})"
-            )
+        said = config.get("pooling_mode") or [name for key, name in _OLD_POOLING.items() if config.get(key)]
+        modes = said if isinstance(said, list) else [said]
+        mode = modes[0] if len(modes) == 1 else modes or "mean"
+        if not isinstance(mode, str) or mode not in _POOLING:
+            raise self._error(f"pools its tokens in a way that PyTorch alone knows ({mode})")
         if config.get("include_prompt") is False and self._default_prompt():
             raise self._error("leaves its prompt out of the pooling, as PyTorch alone does")
-        return str(modes[0])
+        return mode
 
     def _default_prompt(self) -> str:
         config = read_config(self._files.folder / "config_sentence_transformers.json")
