@@ -160,9 +160,9 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
 
 def open_tokenizer(path: Path) -> Any:
     """The tokenizer in a `tokenizer.json`, as the library `tokenizers` reads it; it neither pads nor cuts."""
-    from tokenizers import Tokenizer
-
     try:
+        from tokenizers import Tokenizer
+
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain exceptions
         raise UsageError(
