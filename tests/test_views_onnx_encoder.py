@@ -147,6 +147,15 @@ def test_a_vector_does_not_depend_on_other_texts_or_threads(tmp_path: Path, thre
     assert np.array_equal(open_encoder(folder, threads=threads).encode(TEXTS), alone)
 
 
+def test_exact_sums_are_the_same_on_every_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_onnx(tmp_path, int8_product(*quantised()))
+    if onnx_encoder._cuts_sums_off():
+        pytest.skip("the processor has no instructions for products of 8 bits")
+    fast = open_encoder(folder).encode(TEXTS)
+    monkeypatch.setattr(onnx_encoder, "_cuts_sums_off", lambda: True)
+    assert np.array_equal(open_encoder(folder).encode(TEXTS), fast)
+
+
 # -- what can be wrong -------------------------------------------------------------------------------------
 
 

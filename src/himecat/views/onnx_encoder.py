@@ -163,8 +163,8 @@ class OnnxModel:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 4
             options.intra_op_num_threads = options.inter_op_num_threads = 1
-            # Processors without instructions for products of 8 bits would cut sums off.
-            options.add_session_config_entry("session.x64quantprecision", "1")
+            if _cuts_sums_off():
+                options.add_session_config_entry("session.x64quantprecision", "1")
             return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except UsageError:
             raise
@@ -227,6 +227,14 @@ class OnnxModel:
             f"The encoder {self.name} {said}: name a folder with an ONNX model of a sentence encoder and its "
             "tokenizer.json."
         )
+
+
+def _cuts_sums_off() -> bool:
+    """Whether this is an x86 processor whose products of int8 numbers overflow: there is a slower, exact way then."""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    return bool(features.get("avx2")) and not (features.get("avx512vnni") or features.get("avxvnni"))
 
 
 def _check_beside(model: Path, outside: Sequence[str]) -> None:
