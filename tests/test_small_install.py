@@ -92,7 +92,7 @@ def test_the_core_asks_for_nothing_heavy_and_every_extra_is_pinned() -> None:
     heavy = {"torch", "sentence-transformers", "transformers", "gensim", "matplotlib", "pyarrow", "pandas"}
     assert not names(project["dependencies"]) & heavy
     assert names(extras["encoder"]) == {"sentence-transformers", "torch"}
-    assert extras["all"] == ["himecat[files,encoder,dictionary,baselines,plots,server]"]
+    assert extras["all"] == ["himecat[files,encoder,onnx,dictionary,baselines,plots,server]"]
     pins = (ROOT / "constraints.txt").read_text().splitlines()[1:]
     assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in pins), "no paths and no local versions"
     wanted = names([*project["dependencies"], *(one for extra in extras.values() for one in extra)]) - {

@@ -25,7 +25,7 @@ from himecat.input.corpus import Corpus, Vocabulary
 from himecat.input.documents import Fields
 from himecat.input.problems import Problems
 from himecat.runtime.progress import Progress, silent
-from himecat.views import encoder_cache, text_encoder
+from himecat.views import encoder_cache, text_encoder, torch_encoder
 from himecat.views.encoder_cache import EncoderReader, VectorCache
 from himecat.views.text_encoder import TextEncoder, open_encoder
 
@@ -375,7 +375,7 @@ def test_the_extra_is_needed_for_new_texts_alone(path: Path, model_folder: Path)
     rows = encoded(path, FakeEncoder(encoder.fingerprint))
     assert np.array_equal(encoded(path, encoder), rows)
     written(path, ["new"])
-    with pytest.raises(UsageError, match=r'^An encoder needs .*: pip install "himecat\[encoder\]"\.$'):
+    with pytest.raises(UsageError, match=r'^This encoder needs .*: pip install "himecat\[encoder\]"; .*\.$'):
         encoded(path, encoder)
 
 
@@ -489,8 +489,8 @@ class _Library:
 
 def test_a_model_of_the_hub_is_not_fetched_unless_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     library = _Library()
-    monkeypatch.setattr(text_encoder, "_check_reachable", lambda: None)
-    monkeypatch.setattr(TextEncoder, "check_installed", lambda _: None)
+    monkeypatch.setattr(torch_encoder, "_check_reachable", lambda: None)
+    monkeypatch.setattr(torch_encoder.TorchModel, "check_installed", lambda _: None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     encoder = text_encoder.open_encoder("some/model", online=False)
     with pytest.raises(UsageError, match=r"allow it to be fetched .*HiMeCat.load\(folder, online=True\)"):
@@ -506,7 +506,7 @@ def test_a_release_that_runs_code_of_a_folder_is_refused(
     monkeypatch: pytest.MonkeyPatch, model_folder: Path
 ) -> None:
     library = _Library("5.7.0")
-    monkeypatch.setattr(TextEncoder, "check_installed", lambda _: None)
+    monkeypatch.setattr(torch_encoder.TorchModel, "check_installed", lambda _: None)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     with pytest.raises(UsageError, match="himecat needs release 6 or newer"):
         text_encoder.open_encoder(model_folder).load()

@@ -56,7 +56,7 @@ class HiMeCat(TreeEditor):
         Words that speak for a label, `{label: [words]}`, beside labelled documents or instead of them.
     encoder : str or path, optional
         A sentence encoder used as one more view of each document: a local folder, an installed package that
-        carries a model, or a model's name. Needs `himecat[encoder]`.
+        carries a model, or a model's name. Needs `himecat[encoder]`, or `himecat[onnx]` for models without PyTorch.
     views : sequence of View
         Views of one's own beside words, topics, metadata and encoder; see docs/views.md.
     tokenizer : str or Tokenizer

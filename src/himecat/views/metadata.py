@@ -222,11 +222,8 @@ class MetadataView(View):
                 check_shapes({f"metadata/{kind}/{name}": (parts[name], shared + parts[name].shape[1:])})
             types[kind] = ValueStatistics(float(weight), **parts)
         # Folders of format 6 and before do not have it.
-        more = {
-            "decides": tuple(settings.get("decides", ())),
-            "n_documents": int(settings.get("documents", 0)),
-        }
-        return cls(kinds=tuple(types), types=types, **more)
+        decides, n_documents = tuple(settings.get("decides", ())), int(settings.get("documents", 0))
+        return cls(kinds=tuple(types), types=types, decides=decides, n_documents=n_documents)
 
 
 def learn_statistics(

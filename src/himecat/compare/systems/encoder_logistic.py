@@ -37,7 +37,6 @@ class EncoderLogistic(System):
     title = "Encoder + LR"
     about = "A pretrained sentence encoder, one flat logistic regression over the leaves."
     vectors = True
-    requires = ("sentence_transformers",)
 
     c: float = parameter(10.0, above=0)
 

@@ -118,7 +118,6 @@ class HimecatEncoder(Himecat):
     title = "himecat + encoder"
     about = "This package with a pretrained sentence encoder as one more view."
     vectors = True
-    requires = ("sentence_transformers",)
 
 
 def system_with_method(method: str | None) -> str:
