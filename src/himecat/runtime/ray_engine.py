@@ -133,7 +133,7 @@ class RayEngine:
         )
         placed = dataset.map_batches(
             _Actor,
-            fn_constructor_args=(task, self._ray.put(common), self._ray.put(list(items)), told),
+            fn_constructor_args=(task, common, told),
             batch_size=1,
             num_cpus=1,
             compute=ActorPoolStrategy(min_size=1, max_size=size),
@@ -173,17 +173,14 @@ class RayEngine:
 class _Actor:
     """Runs the task in an actor; an error is a result, because of others Ray makes its own."""
 
-    def __init__(self, task: Any, common: Any, items: Any, told: tuple[bool, str]) -> None:
-        import ray
-
-        self._task, self._told = task, told
-        self._common, self._items = ray.get(common), ray.get(items)
+    def __init__(self, task: Any, common: Any, told: tuple[bool, str]) -> None:
+        self._task, self._common, self._told = task, common, told
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
         found = []
-        for number in batch["item"]:
+        for item in batch["item"]:
             try:
-                result = _run(self._task, self._common, self._items[int(number)], self._told)
+                result = _run(self._task, self._common, pickle.loads(item), self._told)
             except HimecatError as error:
                 result = error
             found.append(pickle.dumps(result))
