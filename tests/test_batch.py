@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from batch_data import table, texts, write_model
 from conftest import Himecat
 from himecat import Default, HiMeCat
 from himecat.batch import Placer
@@ -26,42 +27,12 @@ from himecat.errors import DataError, MissingExtraError, ModelFolderError, Outpu
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
-WORDS = {
-    "sport/football": "goal match striker league penalty",
-    "sport/tennis": "racket serve court match set",
-    "politics/law": "law bill court senate vote",
-    "politics/trade": "tariff export bill vote customs",
-}
-
-
-def texts(count: int, start: int = 0) -> list[dict[str, Any]]:
-    """Documents that are alike within a category."""
-    found = []
-    for number in range(start, start + count):
-        label = list(WORDS)[number % len(WORDS)]
-        words = WORDS[label].split()
-        text = " ".join(words[(number * step) % 5] for step in range(1, 5))
-        found.append(
-            {"id": f"d{number}", "text": f"{text} {number % 7}", "tags": [f"t{number % 3}"], "label": label}
-        )
-    return found
-
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("placer") / "model"
-    documents = texts(80)
-    labels = [
-        one.pop("label") if row < 24 else one.pop("label") and None for row, one in enumerate(documents)
-    ]
-    HiMeCat(method=Default(min_count=1), metadata=["tags"], threads=1).fit(documents, labels).save(folder)
+    write_model(folder)
     return folder
-
-
-def table(count: int, start: int = 0) -> Any:
-    return arrow.Table.from_pylist([{**one, "label": None} for one in texts(count, start)]).drop_columns(
-        ["label"]
-    )
 
 
 @pytest.fixture
