@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from himecat.cli.options import counted, written
+from himecat.cli.options import counted
+from himecat.cli.written import written
 from himecat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
