@@ -62,6 +62,8 @@ def test_a_placer_gives_what_predict_writes(model: Path, tmp_path: Path, himecat
     assert placer(documents).equals(wanted)
     assert placer(documents.to_batches()[0]).equals(wanted)
     assert placer(documents.to_pandas())["path"].tolist() == wanted["path"].to_pylist()
+    # What Dask asks for, to know the columns.
+    assert list(placer(documents.slice(0, 0).to_pandas()).columns) == wanted.column_names
     assert len(pickle.dumps(placer)) < 1000
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_data import table, write_model
 
 import himecat
+from batch_data import table, write_model
 from himecat.batch import Placer
 
 pytestmark = pytest.mark.slow
