@@ -22,7 +22,7 @@ page: $(VENV)/.server
 test: lint types unit
 
 # With the tests marked slow, and the site.
-test-all: lint types docs
+test-all: lint types docs $(VENV)/.spark
 	$(BIN)/python -m pytest -n auto -m "slow or not slow"
 
 lint: $(VENV)/.dev
@@ -69,6 +69,11 @@ $(VENV)/.server: $(VENV)/.core
 
 $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	touch $@
+
+# Large, and for the tests marked slow only.
+$(VENV)/.spark: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[spark]"
 	touch $@
 
 clean:

@@ -675,7 +675,7 @@ def test_places_for_a_model_are_checked_first(
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
-        (".", "The predictions cannot be written to .: it is a folder"),
+        (".", "Every file of the input lies in ., where the result goes."),
         ("no/out.jsonl", "The predictions cannot be written to no/out.jsonl: the folder no does not exist."),
         ("docs.jsonl", "docs.jsonl is read by this command: name another file for the result."),
         ("link.jsonl", "link.jsonl is read by this command"),

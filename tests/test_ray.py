@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
+from batch_data import table, write_model
+from himecat.batch import Placer
+from himecat.batch.run import place_files
 from himecat.errors import DataError
 from himecat.runtime.engines import Engine, open_engine
 from ray_nodes import Cluster, added, killed_once, refused, two_nodes, where
 
 pytest.importorskip("ray")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +80,93 @@ def test_a_task_whose_worker_is_killed_is_run_again(engine: Engine, tmp_path: Pa
 def test_an_error_of_a_task_arrives_as_it_is(engine: Engine) -> None:
     with pytest.raises(DataError, match=r"^Item 3 cannot be used\.$"):
         list(engine.map(refused, range(6), common=None))
+
+
+# -- predict -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, files, and the parts that this machine makes of them."""
+    folder = tmp_path_factory.mktemp("parts")
+    write_model(folder / "model")
+    (folder / "data").mkdir()
+    for number in range(12):
+        parquet.write_table(table(300, 300 * number), folder / "data" / f"{number:02}.parquet")
+    place_files(Placer(str(folder / "model")), [str(folder / "data")], str(folder / "here"), workers=1)
+    return folder
+
+
+def same_parts(one: Path, other: Path) -> bool:
+    names = [sorted(file.name for file in folder.iterdir()) for folder in (one, other)]
+    return names[0] == names[1] and all(
+        (one / name).read_bytes() == (other / name).read_bytes() for name in names[0]
+    )
+
+
+def test_parts_are_the_same_bytes_though_a_worker_is_killed(
+    cluster: Cluster, engine: Engine, work: Path, tmp_path: Path
+) -> None:
+    out, killed = tmp_path / "out", []
+
+    def kill_one() -> None:
+        until = time.monotonic() + 60
+        while not list(out.glob("part-*")) and time.monotonic() < until:
+            time.sleep(0.01)
+        for process in cluster.processes():
+            with suppress(psutil.NoSuchProcess):
+                if not killed and "MapWorker" in " ".join(process.cmdline()):
+                    process.kill()
+                    killed.append(process.pid)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = place_files(
+        Placer(str(work / "model")), [str(work / "data")], str(out), engine="ray", address=cluster.address
+    )
+    killer.join()
+    assert killed
+    assert (done.parts, done.counts.documents) == (12, 3600)
+    assert same_parts(out, work / "here")
+
+
+def test_a_mistake_of_the_user_is_one_sentence(engine: Engine, work: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    parquet.write_table(table(5), tmp_path / "data" / "a.parquet")
+    parquet.write_table(table(5).drop_columns(["text"]), tmp_path / "data" / "b.parquet")
+    with pytest.raises(DataError, match=r"b\.parquet"):
+        place_files(
+            Placer(str(work / "model")), [str(tmp_path / "data")], str(tmp_path / "out"), engine="ray"
+        )
+
+
+def test_a_placer_in_ray_data(engine: Engine, work: Path) -> None:
+    import ray.data
+
+    documents = table(400)
+    placed = ray.data.from_arrow([documents.slice(0, 200), documents.slice(200)]).map_batches(
+        Placer,
+        fn_constructor_args=(str(work / "model"),),
+        batch_format="pyarrow",
+        batch_size=100,
+        compute=ray.data.ActorPoolStrategy(size=2),
+    )
+    rows = sorted(placed.take_all(), key=lambda row: int(row["id"][1:]))
+    wanted = Placer(str(work / "model"))(documents)
+    assert [row["path"] for row in rows] == wanted["path"].to_pylist()
+    assert list(rows[0]) == wanted.column_names
+
+
+def test_a_wrong_token_is_one_sentence(cluster: Cluster, work: Path, tmp_path: Path) -> None:
+    environment = os.environ | cluster.environment | {"RAY_AUTH_TOKEN": "wrong"}
+    environment.pop("RAY_AUTH_TOKEN_PATH")
+    command = ["predict", str(work / "model"), str(work / "data"), "-o", f"{tmp_path}/out/", "-q"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "himecat", *command, "--engine", "ray", "--address", cluster.address],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "asks for its token" in ended.stderr

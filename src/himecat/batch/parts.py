@@ -150,6 +150,7 @@ def held(folder: str) -> Iterator[None]:
     except ImportError:  # not on Windows
         yield
         return
+    new = not os.path.isdir(folder)
     _entries(folder)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -165,6 +166,10 @@ def held(folder: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+        if new:
+            # Only if nothing came into it.
+            with suppress(OSError):
+                os.rmdir(folder)
 
 
 def place_piece(job: Job, piece: Piece) -> Outcome:

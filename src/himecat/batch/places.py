@@ -179,6 +179,9 @@ def reading(path: str) -> Iterator[None]:
         raise DataError(f"{path}: the file is not there.") from None
     except PermissionError:
         raise DataError(f"{path}: there is no permission to read it.") from None
+    except ValueError as error:
+        # What fsspec says of a pattern.
+        raise UsageError(f"{path}: {_first_line(error)}.") from None
     except OSError as error:
         raise DataError(f"{path}: reading failed ({error.strerror or _first_line(error)}).") from None
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, metadata_names, method_arguments, name_or_names, names, write_json
-from himecat.cli.parts import source_to_fit
+from himecat.cli.parts import Address, source_to_fit
 from himecat.cli.report import check_report, place_all, write_page
 from himecat.errors import UsageError
 
@@ -38,7 +38,14 @@ def fit(
     tokenizer: o.Tokenizer = "unicode",
     seed: o.Seed = 0,
     threads: o.Threads = None,
-    memory: o.Memory = None,
+    memory: Annotated[
+        str | None,
+        o.option(
+            o.METHOD,
+            "What a fit may take, e.g. 2GB; half of what is there by default. Of more documents a sample is learned from.",
+            metavar="SIZE",
+        ),
+    ] = None,
     no_hierarchy: o.NoHierarchy = False,
     no_metadata: o.NoMetadata = False,
     ignore_metadata: o.IgnoreMetadata = None,
@@ -50,7 +57,7 @@ def fit(
         str,
         o.option(o.RUNS, "Where files are read and summed: local, or ray.", metavar="NAME"),
     ] = "local",
-    address: o.Address = None,
+    address: Address = None,
     report: o.Page = None,
     json: o.Json = None,
     overwrite: o.Overwrite = False,

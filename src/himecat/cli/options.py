@@ -32,42 +32,6 @@ def option(panel: str, explanation: str, *flags: str, metavar: str = "", **limit
     return typer.Option(*flags, metavar=metavar, help=explanation, rich_help_panel=panel, **limits)
 
 
-class Place(type(Path())):  # type: ignore[misc]
-    """A path that knows how it was written: with a slash at its end, or as an address, `s3://...`.
-
-    Examples
-    --------
-    >>> written(place("s3://bucket/out/")), written(Path("a.csv"))
-    ('s3://bucket/out/', 'a.csv')
-    """
-
-    given: str
-
-
-def place(given: str) -> Path:
-    """Take a path from the command line as it is written.
-
-    Examples
-    --------
-    >>> place("out/") == Path("out")
-    True
-    """
-    found = Place(given)
-    found.given = given
-    return found
-
-
-def written(path: Path) -> str:
-    """A path as it was written on the command line.
-
-    Examples
-    --------
-    >>> written(place("out/"))
-    'out/'
-    """
-    return str(getattr(path, "given", path))
-
-
 Documents = Annotated[
     Path,
     typer.Argument(
@@ -175,22 +139,6 @@ Seed = Annotated[int, option(METHOD, "The same seed gives the same model.", min=
 Threads = Annotated[
     int | None,
     option(METHOD, "Threads, all there are by default; the result is the same.", min=1, metavar="N"),
-]
-Address = Annotated[
-    str | None,
-    option(
-        RUNS,
-        "The Ray cluster, HOST:PORT or auto; without it one is started on this machine.",
-        metavar="ADDRESS",
-    ),
-]
-Memory = Annotated[
-    str | None,
-    option(
-        METHOD,
-        "What a fit may take, e.g. 2GB; half of what is there by default. Of more documents a sample is learned from.",
-        metavar="SIZE",
-    ),
 ]
 NoHierarchy = Annotated[
     bool, option(METHOD, "Learn each leaf without the categories around it in the tree.", "--no-hierarchy")

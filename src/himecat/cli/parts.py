@@ -1,12 +1,14 @@
-"""What `himecat predict` does with many files, and where it writes a folder of parts."""
+"""What `himecat fit` and `himecat predict` do with many files, and where a folder of parts is written."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from himecat.cli.options import counted, written
+from himecat.cli import options as o
+from himecat.cli.options import counted
+from himecat.cli.written import written
 from himecat.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +18,16 @@ if TYPE_CHECKING:
     from himecat.input.header import Header
     from himecat.input.reading import Reading
     from himecat.runtime.progress import Progress
+
+
+Address = Annotated[
+    str | None,
+    o.option(
+        o.RUNS,
+        "The Ray cluster, HOST:PORT or auto; without it one is started on this machine.",
+        metavar="ADDRESS",
+    ),
+]
 
 
 def is_folder(output: Path) -> bool:

@@ -11,9 +11,10 @@ import typer
 
 from himecat.cli import options as o
 from himecat.cli.options import counted, names
-from himecat.cli.parts import header_of, is_folder, one_source, place_parts
+from himecat.cli.parts import Address, header_of, is_folder, one_source, place_parts
 from himecat.cli.places import check_places
 from himecat.cli.report import Placed, check_report, write_page
+from himecat.cli.written import place, written
 from himecat.errors import UsageError
 from himecat.runtime.terminal import plain_json
 
@@ -33,7 +34,7 @@ _TOP_OF_TABLES = 2
 def predict(
     model: Annotated[
         Path,
-        typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.", parser=o.place),
+        typer.Argument(metavar="MODEL", help="Model folder written by `himecat fit`.", parser=place),
     ],
     documents: Annotated[
         list[Path],
@@ -41,7 +42,7 @@ def predict(
             metavar="DOCS...",
             help="JSONL, CSV, Excel or Parquet files (.gz and .zst too) or globs of them, folders of Parquet, or a "
             "folder of texts.",
-            parser=o.place,
+            parser=place,
         ),
     ],
     *,
@@ -83,7 +84,7 @@ def predict(
             "--output",
             "-o",
             metavar="OUT",
-            parser=o.place,
+            parser=place,
         ),
     ],
     engine: Annotated[
@@ -92,7 +93,7 @@ def predict(
             o.RUNS, "Where a folder of parts is made: local, in processes here, or ray.", metavar="NAME"
         ),
     ] = "local",
-    address: o.Address = None,
+    address: Address = None,
     top: Annotated[
         int | None,
         o.option(
@@ -131,7 +132,7 @@ def predict(
             )
         place_parts(
             Placer(
-                o.written(model),
+                written(model),
                 top=_TOP_OF_TABLES if top is None else top,
                 text=None if text is None else tuple(names(text)),
                 label_field=None if labels is None else _one_or_more(labels),

@@ -120,21 +120,23 @@ class RayEngine:
         self, task: Callable[[Common, Item], Result], items: Sequence[Item], *, common: Common
     ) -> Iterator[Result]:
         """The results in any order, from a pool of actors of Ray Data: for tasks that load much, and then take long."""
-        from ray.data import ActorPoolStrategy, DataContext, from_items
+        import pyarrow
+        from ray.data import ActorPoolStrategy, DataContext, from_arrow
 
         context = DataContext.get_current()
         context.enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         size = min(self.workers, len(items))
         told = (names_options(), __version__)
-        # A batch of one item each: what is lost with a worker is no more than that.
-        dataset = from_items(
-            [{"item": number} for number in range(len(items))], override_num_blocks=len(items)
+        # A block of one item each: what is lost with a worker is no more than that.
+        dataset = from_arrow(
+            [pyarrow.table({"item": pyarrow.array([pickle.dumps(item)], pyarrow.binary())}) for item in items]
         )
         placed = dataset.map_batches(
             _Actor,
-            fn_constructor_args=(task, self._ray.put(common), self._ray.put(list(items)), told),
+            fn_constructor_args=(task, common, told),
             batch_size=1,
+            batch_format="pyarrow",
             num_cpus=1,
             compute=ActorPoolStrategy(min_size=1, max_size=size),
         )
@@ -173,21 +175,20 @@ class RayEngine:
 class _Actor:
     """Runs the task in an actor; an error is a result, because of others Ray makes its own."""
 
-    def __init__(self, task: Any, common: Any, items: Any, told: tuple[bool, str]) -> None:
-        import ray
+    def __init__(self, task: Any, common: Any, told: tuple[bool, str]) -> None:
+        self._task, self._common, self._told = task, common, told
 
-        self._task, self._told = task, told
-        self._common, self._items = ray.get(common), ray.get(items)
+    def __call__(self, batch: Any) -> Any:
+        import pyarrow
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
         found = []
-        for number in batch["item"]:
+        for item in batch["item"].to_pylist():
             try:
-                result = _run(self._task, self._common, self._items[int(number)], self._told)
+                result = _run(self._task, self._common, pickle.loads(item), self._told)
             except HimecatError as error:
                 result = error
             found.append(pickle.dumps(result))
-        return {"result": found}
+        return pyarrow.table({"result": pyarrow.array(found, pyarrow.binary())})
 
 
 def _given_up(error: BaseException) -> HimecatError:
