@@ -148,3 +148,27 @@ def refused(common: Any, item: int) -> int:
     if item == 3:
         raise DataError(f"Item {item} cannot be used.")
     return item
+
+
+class LittleRoom:
+    """Room for a few documents of a fit; see `himecat.input.sampling.Room`."""
+
+    def texts(self) -> int:
+        return 600
+
+    def documents(self, n_leaves: int | None, n_words: int, n_values: int) -> int:
+        return 200
+
+
+@dataclass
+class KilledOnce:
+    """A task whose first worker is killed; `mark` says that it was."""
+
+    task: Any
+    mark: str
+
+    def __call__(self, common: Any, item: Any) -> Any:
+        if not Path(self.mark).exists():
+            Path(self.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.task(common, item)

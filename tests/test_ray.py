@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,16 +11,19 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from batch_data import table, write_model
+from himecat import HiMeCat
 from himecat.batch import Placer
 from himecat.batch.run import place_files
 from himecat.errors import DataError
 from himecat.runtime.engines import Engine, open_engine
-from ray_nodes import Cluster, added, killed_once, refused, two_nodes, where
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
+from ray_nodes import Cluster, KilledOnce, LittleRoom, added, killed_once, refused, two_nodes, where
 
 pytest.importorskip("ray")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -170,3 +174,40 @@ def test_a_wrong_token_is_one_sentence(cluster: Cluster, work: Path, tmp_path: P
     assert ended.returncode == 2
     assert ended.stderr.count("\n") == 1
     assert "asks for its token" in ended.stderr
+
+
+class Killing:
+    """An engine, one of whose workers is killed in every pass."""
+
+    name, workers = "ray", 2
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine, self.folder, self.passes = engine, folder, 0
+
+    def map(self, task: Any, items: Any, *, common: Any) -> Iterator[Any]:
+        self.passes += 1
+        return self.engine.map(
+            KilledOnce(task, str(self.folder / f"killed-{self.passes}")), items, common=common
+        )
+
+
+def test_a_fit_on_the_cluster_is_that_of_this_process(
+    engine: Engine, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = sample_documents()
+    labelled = [{**row, "labels": label} for row, label in zip(rows, sample_split(rows), strict=True)]
+    files = [tmp_path / f"{number}.jsonl" for number in range(3)]
+    for number, file in enumerate(files):
+        file.write_text("".join(json.dumps(one) + "\n" for one in labelled[number::3]))
+    monkeypatch.setattr("himecat.estimator.room_for", lambda *given: LittleRoom())
+    killing = Killing(engine, tmp_path)
+    with open_engine("ray", address=cluster.address, workers=1) as one:
+        kept = {}
+        for name, own in {"here": None, "two": engine, "one": one, "killed": killing}.items():
+            model = HiMeCat(sample_taxonomy(), METADATA).fit(files, engine=own)  # type: ignore[arg-type]
+            assert len(model.space_.documents) < len(rows)
+            model.save(tmp_path / name)
+            kept[name] = (tmp_path / name / "weights.safetensors").read_bytes()
+    assert killing.passes >= 2
+    assert len(list(tmp_path.glob("killed-*"))) == killing.passes
+    assert kept["here"] == kept["two"] == kept["one"] == kept["killed"]

@@ -42,7 +42,7 @@ def fit(
         str | None,
         o.option(
             o.METHOD,
-            "What a fit may take, e.g. 2GB; half of what is there by default. Of more documents a sample is learned from.",
+            "What a fit may take, e.g. 2GB; half of what is there by default. Of more documents a sample is taken.",
             metavar="SIZE",
         ),
     ] = None,
