@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from himecat.errors import DataError, MissingExtraError, UsageError, by_options
-from himecat.runtime.engines import open_engine
-from ray_nodes import added, refused
+from himecat.runtime.engines import ProcessEngine, open_engine
+from ray_nodes import added, killed_once, refused
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -55,6 +57,23 @@ def test_an_error_of_a_task_arrives_as_it_is(workers: int) -> None:
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(DataError, match=r"^Item 3 cannot be used\.$"):
             next(results)
+
+
+def test_processes_give_results_in_order_and_are_replaced_when_they_die(tmp_path: Path) -> None:
+    with ProcessEngine(2) as engine:
+        assert list(engine.map(killed_once, range(12), common=str(tmp_path))) == [
+            item**2 for item in range(12)
+        ]
+    assert (tmp_path / "killed").exists()
+    assert multiprocessing.active_children() == []
+
+
+def test_an_error_of_a_process_arrives_as_it_is() -> None:
+    results = ProcessEngine(1).map(refused, range(100), common=None)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(DataError, match=r"^Item 3 cannot be used\.$"):
+        next(results)
+    assert multiprocessing.active_children() == []
 
 
 def test_engines_that_cannot_be() -> None:

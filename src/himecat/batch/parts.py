@@ -166,6 +166,8 @@ def held(folder: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+        # Of workers that were ended.
+        clean_leftovers(folder)
         if new:
             # Only if nothing came into it.
             with suppress(OSError):

@@ -64,6 +64,17 @@ def filesystem(path: str) -> tuple[Any, str]:
     return found[0], str(found[1])
 
 
+def whole(path: str) -> str:
+    """The path from the root, or the address as it is.
+
+    Examples
+    --------
+    >>> whole("s3://bucket/out"), os.path.isabs(whole("out"))
+    ('s3://bucket/out', True)
+    """
+    return path if is_remote(path) else os.path.abspath(path)
+
+
 def join(folder: str, name: str) -> str:
     """The path of a file in a folder.
 

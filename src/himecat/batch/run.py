@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from himecat.batch.parts import Job, begin, held, place_piece
 from himecat.batch.pieces import Piece, cut, files_of
 from himecat.batch.placer import Counts, Outcome, Placer, digest_text
-from himecat.batch.places import fetched
+from himecat.batch.places import fetched, whole
 from himecat.errors import ModelFolderError
 from himecat.input.problems import Problem
 from himecat.input.reading import Reading
@@ -89,18 +90,23 @@ def place_files(
         digest = digest_text(here)
     if not digest:
         raise ModelFolderError(f"{placer.model} is not a model folder: name one that `himecat fit` wrote.")
-    placer = replace(placer, digest=digest)
+    # Workers may be in other folders.
+    placer = replace(placer, digest=digest, model=whole(placer.model))
     with held(folder):
-        found = cut(files_of(documents, without=folder), Reading.given(sheet, delimiter))
-        job = Job(placer, folder, found.names, sheet, delimiter)
+        files = [whole(path) for path in files_of(documents, without=folder)]
+        found = cut(files, Reading.given(sheet, delimiter))
+        job = Job(placer, whole(folder), found.names, sheet, delimiter)
         left = begin(job, found)
         done = Done(before=len(found.pieces) - len(left))
         if found.differ:
             done.notes.append("the files have different columns, so the parts have, too.")
         title = f"Placing {len(left):,} of {len(found.pieces):,} pieces"
         if left:
-            with progress.stage(title, total=len(left)) as stage:
-                for outcome in _outcomes(job, left, engine, address, workers):
+            with (
+                progress.stage(title, total=len(left)) as stage,
+                closing(_outcomes(job, left, engine, address, workers)) as outcomes,
+            ):
+                for outcome in outcomes:
                     done.parts += 1
                     done.counts += outcome.counts
                     for problem in outcome.problems:
@@ -114,7 +120,7 @@ def place_files(
 
 def _outcomes(
     job: Job, pieces: Sequence[Piece], engine: str, address: str | None, workers: int | None
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     if engine == "local" and address is None:
         count = min(usable_threads(workers), len(pieces))
         with LocalEngine(1) if count == 1 else ProcessEngine(count) as local:
