@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol, Self, TypeVar
+from itertools import islice
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from himecat.errors import HimecatError, UsageError, by_options, names_options, spelled
 from himecat.runtime.ray_engine import IN_FLIGHT, RETRIES, RayEngine
@@ -206,19 +207,22 @@ class ProcessEngine:
     ) -> Iterator[Result]:
         """The result of each item, in their order."""
         told = names_options()
-        waiting: deque[tuple[Item, Future[Result]]] = deque()
+        # Items, and their results as soon as they are asked for.
+        waiting: deque[tuple[Item, Future[Result] | None]] = deque()
         source, left = iter(items), RETRIES
         pool = self._pool(task, common, told)
         try:
             while True:
-                for item in source:
-                    waiting.append((item, pool.submit(_in_process, item)))
-                    if len(waiting) >= IN_FLIGHT * self.workers:
-                        break
+                for item in islice(source, IN_FLIGHT * self.workers - len(waiting)):
+                    waiting.append((item, None))
                 if not waiting:
+                    # They have nothing left to do, and end by themselves.
+                    pool.shutdown()
                     return
                 try:
-                    found = _result(waiting[0][1])
+                    # Also a pool refuses work whose processes have died.
+                    waiting = deque((item, one or pool.submit(_in_process, item)) for item, one in waiting)
+                    found = _result(cast("Future[Result]", waiting[0][1]))
                 except BrokenProcessPool:
                     left -= 1
                     if not left:
@@ -227,7 +231,7 @@ class ProcessEngine:
                         ) from None
                     _end(pool)
                     pool = self._pool(task, common, told)
-                    waiting = deque((item, pool.submit(_in_process, item)) for item, _ in waiting)
+                    waiting = deque((item, one if _is_there(one) else None) for item, one in waiting)
                     continue
                 waiting.popleft()
                 yield found
@@ -261,6 +265,10 @@ def _in_process(item: Any) -> Any:
     task, common, told = _task
     with by_options(told), one_blas_thread():
         return task(common, item)
+
+
+def _is_there(future: Future[Any] | None) -> bool:
+    return future is not None and future.done() and not future.cancelled() and future.exception() is None
 
 
 def _end(pool: ProcessPoolExecutor) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, hstack, vstack
+from scipy.sparse import csr_matrix, diags, hstack, vstack
 
 from himecat.input.corpus import Ragged
 from himecat.runtime.sparse import is_large, product, truncated_svd
@@ -81,10 +81,7 @@ def learn_words(
     frequency = np.asarray(present.sum(axis=0)).ravel()
     sizes = np.asarray(present.sum(axis=1)).ravel()
     # A long document has many pairs of words: it counts by the root of its length.
-    words = present
-    words.data = np.repeat(
-        (1.0 / np.sqrt(np.maximum(sizes, 1.0))).astype(np.float32), np.diff(present.indptr)
-    )
+    words = (diags(1.0 / np.sqrt(np.maximum(sizes, 1.0))) @ present).tocsr().astype(np.float32, copy=False)
     del present
     frequent = np.sort(np.argsort(-frequency, kind="stable")[:contexts])
     parts = [words[:, frequent]]
