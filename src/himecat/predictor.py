@@ -13,6 +13,7 @@ from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
 from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
+from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin
@@ -70,6 +71,9 @@ class Predictor(DocumentReader):
         known: Supervision | None = None,
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
+        if isinstance(self.classifier_, StagedClassifier):
+            placed = self.classifier_.place(corpus, threads, bound, best=best, known=known)
+            return placed.without(~usable)
         found, none = self.classifier_.all_probabilities(corpus, threads)
         if isinstance(self.classifier_, SeveralClassifier):
             return self.classifier_.assign(found, bound, best, known).without(~usable)

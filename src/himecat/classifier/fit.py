@@ -22,7 +22,10 @@ from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
+from himecat.classifier.staged_fit import fit_staged
+from himecat.classifier.stages import cut, is_wide, stage_seeds
 from himecat.classifier.stacking import told, view_weights
+from himecat.classifier.walk import Plan as Stages
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.input.validate import Material
@@ -201,13 +204,16 @@ def fit_default(
     corpus, taxonomy, supervision = material.corpus, material.taxonomy, material.supervision
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
     own_seed = random_stream(seed, _CLASSIFIER)
-    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed, carried)
+    wide = Stages(taxonomy, cut(taxonomy)) if is_wide(taxonomy) and not material.several else None
+    # Of a wide tree, its first stage stands for the whole.
+    top, labels = (taxonomy, supervision) if wide is None else wide.top(supervision, len(corpus))
+    plan = plan_folds(top, labels, len(corpus), method, own_seed, carried)
     n_features = len(corpus.words) + sum(len(corpus.metadata[kind].vocabulary) for kind in kinds)
     refuse_beyond_memory(
         memory_of_fit(
             len(corpus),
-            len(supervision),
-            taxonomy.n_leaves,
+            len(labels),
+            top.n_leaves if wide is None else wide.widest,
             dimension=method.dimension + method.topics,
             n_features=n_features,
             threads=threads,
@@ -220,7 +226,7 @@ def fit_default(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
     topics = [TopicsView(method.topics)] if method.topics else []
-    ngrams = [NgramsView(MOST_CELLS // taxonomy.n_leaves)] if method.ngrams and not material.several else []
+    ngrams = [NgramsView(MOST_CELLS // top.n_leaves)] if method.ngrams and not material.several else []
     chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust, decides=decides)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
@@ -229,7 +235,7 @@ def fit_default(
             seed=random_stream(seed, _VIEWS),
             run=lambda jobs: run_parallel(jobs, threads),
             known=known,
-            weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
+            weigh=partial(view_weights, top, labels) if method.learn_weights else None,
         )
         if not method.votes:
             vectors = replace(vectors, groups={})
@@ -246,6 +252,27 @@ def fit_default(
         directions = classifier.directions_of_leaves
         return Fitted(space or spectral_space(material, learned, directions, vectors), classifier)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
+    if wide is not None:
+        with progress.stage("Placing the documents", total=len(wide.stages)) as stage:
+            staged = fit_staged(
+                wide,
+                learned,
+                vectors,
+                supervision,
+                seeds,
+                method,
+                ids=corpus.ids,
+                seed=own_seed,
+                threads=threads,
+                advance=stage.advance,
+            )
+        top_seeds = stage_seeds(taxonomy, wide.stages[0], seeds)
+        nowhere = learn_nowhere(
+            top, vectors.smoothed, familiarity(learned, corpus), labels, top_seeds, seed=own_seed
+        )
+        space = space or spectral_space(material, learned, staged.leaf_directions, vectors)
+        release_memory()
+        return Fitted(space, replace(staged, nowhere=nowhere))
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
             taxonomy,
