@@ -11,7 +11,7 @@ import numpy as np
 
 from himecat.classifier.assess import Judged, Looked, judge, pile_rows, summed_up
 from himecat.classifier.calibration import IDENTITY, Calibration, uncalibrated
-from himecat.classifier.cross_validation import Learned, cross_validate, plan_folds
+from himecat.classifier.cross_validation import Learned, cross_validate, even_log_prior, plan_folds
 from himecat.classifier.locate import Correction, Seeds
 from himecat.classifier.narrowed import Narrowed
 from himecat.classifier.quality import Quality, Suspect
@@ -133,9 +133,10 @@ def _fit_stage(
     found: Learned | None = None
     scorer, calibration = None, uncalibrated(tree)
     if len(rows):
-        folds = plan_folds(tree, labels, len(rows), method, seed)
+        sizes = plan.taxonomy.leaf_counts[stage.terminals]
+        folds = plan_folds(tree, labels, len(rows), method, seed)._replace(sizes=sizes)
         if not folds.folds and above is not None:
-            folds = folds._replace(carried=_carried(tree, above))
+            folds = folds._replace(carried=_carried(tree, above, sizes))
         if folds.folds or folds.carried:
             found = cross_validate(tree, own, labels, own_seeds, method, folds, seed, threads, None)
             calibration = found.calibration
@@ -170,11 +171,11 @@ def _fit_stage(
     return _Done(fitted, judged, found, _to_next(plan, number, fitted, own, rows, known, threads))
 
 
-def _carried(tree: Taxonomy, above: Learned) -> Learned:
+def _carried(tree: Taxonomy, above: Learned, sizes: IntArray) -> Learned:
     """What a stage with too few labels for cross-validation takes over from the first one: no more than scales."""
     temperature = above.calibration.inverse_temperature
     return Learned(
-        Correction(above.correction.inverse_temperature, None, np.zeros(tree.n_leaves, dtype=np.float32)),
+        Correction(above.correction.inverse_temperature, None, even_log_prior(tree, sizes)),
         above.weights,
         above.votes_teach,
         Calibration(temperature, (IDENTITY,) * max(1, tree.depth)),

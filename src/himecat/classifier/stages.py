@@ -5,7 +5,6 @@ What is learned of a stage, and what is computed of a document in it, is as larg
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +44,7 @@ class Stage:
     >>> whole = Taxonomy.from_paths([(a, a + b) for a in "ab" for b in "xyz"])
     >>> first, *others = cut(whole, most=4, few=1)
     >>> [whole.names[node] for node in first.terminals], [int(stage.nodes[0]) for stage in others]
-    (['b', 'ax', 'ay', 'az'], [2])
+    (['a', 'b'], [1, 2])
     """
 
     nodes: IntArray
@@ -94,8 +93,8 @@ def is_wide(taxonomy: Taxonomy) -> bool:
 def cut(taxonomy: Taxonomy, most: int | None = None, few: int | None = None) -> tuple[Stage, ...]:
     """The stages of a tree; each comes after the one in which its first node is a terminal.
 
-    From where a stage begins, the terminal with the most leaves is replaced by its children, as long as there are no
-    more than `most` terminals and that one has more than a `few` leaves.
+    From where a stage begins, the terminals with the most leaves are replaced by their children, as long as there are
+    no more than `most` terminals and these have more than a `few` leaves. Terminals are then of about the same size.
 
     Examples
     --------
@@ -121,24 +120,41 @@ def _part(
     taxonomy: Taxonomy, first: int, size: Sequence[int], most: int, few: int
 ) -> tuple[list[int], list[int]]:
     """The nodes of the stage that begins at a node, and its terminals that are not leaves."""
-    whole = size[first] <= most
-    nodes, ends = [first, *taxonomy.children[first]], []
-    count = len(taxonomy.children[first])
-    heap = [(-size[node], node) for node in taxonomy.children[first] if taxonomy.children[node]]
-    heapq.heapify(heap)
-    while heap:
-        leaves, node = heapq.heappop(heap)
-        below = taxonomy.children[node]
-        # A chain of only children is free.
-        fits = len(below) == 1 or (count + len(below) - 1 <= most and -leaves > few)
-        if not whole and not fits:
-            ends.append(node)
-            continue
-        count += len(below) - 1
-        nodes.extend(below)
-        for child in below:
-            if taxonomy.children[child]:
-                heapq.heappush(heap, (-size[child], child))
+    if size[first] <= most:
+        return _above(taxonomy, first, size, 1)
+    # Terminals of about the same size: every node with more leaves than some number is replaced by its children.
+    nodes, ends = _above(taxonomy, first, size, size[first])
+    waiting = sorted({size[node] for node in ends}, reverse=True)
+    while waiting and waiting[0] > few:
+        finer = _above(taxonomy, first, size, waiting[0] - 1)
+        if _count(taxonomy, finer) > most:
+            break
+        nodes, ends = finer
+        waiting = sorted({size[node] for node in ends}, reverse=True)
+    return nodes, ends
+
+
+def _count(taxonomy: Taxonomy, part: tuple[list[int], list[int]]) -> int:
+    """Terminals of a part."""
+    nodes, ends = part
+    return len(ends) + sum(not taxonomy.children[node] for node in nodes)
+
+
+def _above(
+    taxonomy: Taxonomy, first: int, size: Sequence[int], limit: int
+) -> tuple[list[int], list[int]]:
+    """A node and those below it, down to the first with no more than so many leaves; and these, but for leaves."""
+    nodes, ends, waiting = [first], [], [first]
+    while waiting:
+        node = waiting.pop()
+        for child in taxonomy.children[node]:
+            nodes.append(child)
+            below = taxonomy.children[child]
+            # A chain of only children is free.
+            if below and (size[child] > limit or len(below) == 1):
+                waiting.append(child)
+            elif below:
+                ends.append(child)
     return sorted(nodes), sorted(ends)
 
 
