@@ -22,9 +22,9 @@ from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
+from himecat.classifier.stacking import told, view_weights
 from himecat.classifier.staged_fit import fit_staged
 from himecat.classifier.stages import cut, is_wide, stage_seeds
-from himecat.classifier.stacking import told, view_weights
 from himecat.classifier.walk import Plan as Stages
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy

@@ -28,9 +28,6 @@ from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import check_shapes, unit
 from himecat.views.space import JointSpace, contrast
 
-# Documents that go down together: of few, a stage would have hardly any, and there are many stages.
-_TOGETHER = 16_384
-
 
 @dataclass(frozen=True)
 class FittedStage:
@@ -86,7 +83,7 @@ class FittedStage:
         nodes = arrays["nodes"]
         if nodes.ndim != 1 or nodes.dtype.kind != "i" or len(nodes) < 2 or (np.diff(nodes) <= 0).any():
             raise ValueError("the nodes of a stage are not in order")
-        inside = 0 <= nodes[0] and nodes[-1] < len(taxonomy)
+        inside = nodes[0] >= 0 and nodes[-1] < len(taxonomy)
         if not inside or not np.isin(taxonomy.parent_array[nodes[1:]], nodes).all():
             raise ValueError("the nodes of a stage are not a part of the tree")
         stage = Stage.of(taxonomy, nodes)
@@ -121,6 +118,8 @@ class StagedClassifier(SeeingClassifier):
     """
 
     name: ClassVar[str] = "staged"
+    together: ClassVar[int] = 16_384
+    """Documents that go down together: of few, a stage would have hardly any, and there are many stages."""
 
     taxonomy: Taxonomy
     views: Views
@@ -217,8 +216,8 @@ class StagedClassifier(SeeingClassifier):
                 return vectors, None
             return vectors, self.nowhere.probabilities(vectors.smoothed, familiarity(self.views, some))
 
-        for first in range(0, len(corpus), _TOGETHER):
-            last = min(first + _TOGETHER, len(corpus))
+        for first in range(0, len(corpus), self.together):
+            last = min(first + self.together, len(corpus))
             starts = range(first, last, ROWS)
             parts = run(
                 [
@@ -299,7 +298,10 @@ class StagedClassifier(SeeingClassifier):
         taxonomy = space.taxonomy
         views = Views.from_state(settings["views"], _below(arrays, "views/") | {"words/vectors": space.words})
         for kind, one in views["metadata"].types.items():
-            shapes = {"rows": (one.rows, (len(space.values[kind]),)), "sums": (one.sums, (len(one.sums), views.dimension))}
+            shapes = {
+                "rows": (one.rows, (len(space.values[kind]),)),
+                "sums": (one.sums, (len(one.sums), views.dimension)),
+            }
             check_shapes({f"metadata/{kind}/{name}": shape for name, shape in shapes.items()})
         # One look at the arrays for all stages: there are thousands of them.
         own: dict[str, dict[str, npt.NDArray[Any]]] = {}
@@ -312,7 +314,9 @@ class StagedClassifier(SeeingClassifier):
         )
         begins = {int(one.stage.nodes[0]) for one in stages}
         ends = [int(node) for one in stages for node in one.stage.terminals]
-        if begins != {0} | {node for node in ends if not taxonomy.is_leaf(node)} or len(ends) != len(set(ends)):
+        if begins != {0} | {node for node in ends if not taxonomy.is_leaf(node)} or len(ends) != len(
+            set(ends)
+        ):
             raise ValueError("the stages do not make up the tree")
         quality = Quality.from_dict(settings["quality"]) if "quality" in settings else None
         nowhere = None
@@ -335,7 +339,7 @@ def _concatenated(taxonomy: Taxonomy, parts: list[Assignments], best: int, nowhe
     leaves = sure = None
     if best:
         width = min(best, taxonomy.n_leaves)
-        leaves = np.concatenate([np.zeros((0, width), np.int64), *(part.best for part in parts)])  # type: ignore[list-item]
-        sure = np.concatenate([np.zeros((0, width), np.float32), *(part.best_confidence for part in parts)])  # type: ignore[list-item]
-    beside = np.concatenate([none, *(part.none for part in parts)]) if nowhere else None  # type: ignore[list-item]
+        leaves = np.concatenate([np.zeros((0, width), np.int64), *(part.best for part in parts)])
+        sure = np.concatenate([np.zeros((0, width), np.float32), *(part.best_confidence for part in parts)])
+    beside = np.concatenate([none, *(part.none for part in parts)]) if nowhere else None
     return Assignments(taxonomy, ends, confidence, leaves, sure, none=beside)

@@ -17,7 +17,7 @@ from himecat.classifier.narrowed import Narrowed
 from himecat.classifier.quality import Quality, Suspect
 from himecat.classifier.scorer import fit_scorer
 from himecat.classifier.staged import FittedStage, StagedClassifier
-from himecat.classifier.stages import IntArray, Stage, stage_seeds, stage_supervision
+from himecat.classifier.stages import IntArray, stage_seeds, stage_supervision
 from himecat.classifier.walk import ROWS, Plan, given, place, walk
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -94,7 +94,9 @@ def fit_staged(
     classifier = StagedClassifier(taxonomy, views, stages)
     quality = None
     if method.calibrate:
-        quality = _quality(classifier, vectors, supervision, [done[n] for n in range(len(stages))], seed, threads)
+        quality = _quality(
+            classifier, vectors, supervision, [done[n] for n in range(len(stages))], seed, threads
+        )
     return replace(classifier, quality=quality)
 
 
@@ -251,9 +253,7 @@ def _quality(
     looked = Looked(chosen, placed.confidence, placed.best_confidence[:, 0], others, shares)
     none = np.zeros(0, dtype=np.int64)
     rows = np.unique(np.concatenate([none, *(one.judged.rows for one in done if one.judged is not None)]))
-    judged = Judged(
-        rows, none, none, [], done[0].judged.strength, _all_suspects(taxonomy, supervision, done)
-    )
+    judged = Judged(rows, none, none, [], done[0].judged.strength, _all_suspects(taxonomy, supervision, done))
     leaves = taxonomy.leaf_position[supervision.nodes]
     return summed_up(taxonomy, looked, leaves, judged, _accuracy(plan, done))
 
@@ -277,9 +277,7 @@ def _accuracy(plan: Plan, done: Sequence[_Done]) -> list[float]:
     return found
 
 
-def _all_suspects(
-    taxonomy: Taxonomy, supervision: Supervision, done: Sequence[_Done]
-) -> tuple[Suspect, ...]:
+def _all_suspects(taxonomy: Taxonomy, supervision: Supervision, done: Sequence[_Done]) -> tuple[Suspect, ...]:
     """Labels in doubt in any stage, by their paths in the whole tree; a document is named once."""
     found: dict[str, Suspect] = {}
     for one in done:

@@ -18,14 +18,14 @@ from himecat.input.taxonomy.tree import Taxonomy
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
-MANY_LEAVES = 1_000
+MANY_LEAVES = 900
 """A tree with more leaves is cut into stages. Up to here a flat classifier needs less than a few kilobytes for the
 scores of a document, and is a little more accurate; a test may set it lower."""
 MOST_TERMINALS = 256
 """A stage has no more of them, unless one node has more children."""
 # Below a node with so few leaves, a stage that cannot have all leaves is not cut any finer: the stages after it would
 # have too few labelled documents to learn anything about themselves.
-_FEW_LEAVES = 32
+FEW_LEAVES = 32
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def cut(taxonomy: Taxonomy, most: int | None = None, few: int | None = None) -> 
     >>> [stage.tree.n_leaves for stage in cut(whole, most=6, few=1)], len(cut(whole))
     ([6, 2, 2, 2, 2, 2, 2], 1)
     """
-    most, few = MOST_TERMINALS if most is None else most, _FEW_LEAVES if few is None else few
+    most, few = MOST_TERMINALS if most is None else most, FEW_LEAVES if few is None else few
     size = taxonomy.leaf_counts.tolist()
     found: list[Stage] = []
     begins = [0]
@@ -140,9 +140,7 @@ def _count(taxonomy: Taxonomy, part: tuple[list[int], list[int]]) -> int:
     return len(ends) + sum(not taxonomy.children[node] for node in nodes)
 
 
-def _above(
-    taxonomy: Taxonomy, first: int, size: Sequence[int], limit: int
-) -> tuple[list[int], list[int]]:
+def _above(taxonomy: Taxonomy, first: int, size: Sequence[int], limit: int) -> tuple[list[int], list[int]]:
     """A node and those below it, down to the first with no more than so many leaves; and these, but for leaves."""
     nodes, ends, waiting = [first], [], [first]
     while waiting:

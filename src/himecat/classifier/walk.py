@@ -208,9 +208,7 @@ def place(
             rows, own = visit.rows[here], plan.stages[visit.stage].nodes
             probable = at_node[here, 1:]
             # Depth counts before probability, and the root is always probable enough.
-            by_node = np.where(
-                probable >= bound[rows, None], tree.depth_array[own[1:]] + probable / 2, -1.0
-            )
+            by_node = np.where(probable >= bound[rows, None], tree.depth_array[own[1:]] + probable / 2, -1.0)
             chosen = by_node.argmax(axis=1)
             reached = by_node[np.arange(len(rows)), chosen]
             better = reached > rank[rows]
