@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assigned import assigned
 from himecat.classifier.assignments import Assignments, rows_at_once
-from himecat.classifier.place import place_documents
 from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
 from himecat.classifier.set_assignments import SetAssignments
@@ -72,9 +72,7 @@ class Predictor(DocumentReader):
         known: Supervision | None = None,
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
-        found = place_documents(
-            self.classifier_, self.taxonomy_, corpus, threads, bound, best=best, known=known
-        )
+        found = assigned(self.classifier_, self.taxonomy_, corpus, threads, bound, best=best, known=known)
         return found.without(~usable)
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.place import place_documents
+from himecat.classifier.assigned import assigned
 from himecat.classifier.several import SeveralClassifier
 from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
@@ -101,7 +101,7 @@ class Corrector(Predictor):
         threads = usable_threads(self.threads)
         if wide:
             # Of the probabilities only the first two are looked at.
-            placed = place_documents(self.classifier_, self.taxonomy_, corpus, threads, best=2)
+            placed = assigned(self.classifier_, self.taxonomy_, corpus, threads, best=2)
             assert placed.best_confidence is not None
             probabilities = placed.best_confidence
         else:
@@ -169,7 +169,7 @@ class Corrector(Predictor):
 
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
-        return place_documents(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads)).nodes
+        return assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads)).nodes
 
     def correct(
         self,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assigned import assigned
 from himecat.classifier.assignments import Assignments
-from himecat.classifier.place import place_documents
 from himecat.errors import DataError
 from himecat.input.corpus import Corpus
 from himecat.input.problems import Problems
@@ -149,9 +149,7 @@ def layout(model: Corrector, documents: Any = None) -> DocumentMap:
         corpus = model.kept_documents() if documents is None else model.encode(documents)
         for first in range(0, len(corpus), _BATCH):
             some = corpus.between(first, first + _BATCH)
-            placed = place_documents(
-                classifier, model.taxonomy_, some, usable_threads(model.threads), best=_BEST
-            )
+            placed = assigned(classifier, model.taxonomy_, some, usable_threads(model.threads), best=_BEST)
             add(some, placed, np.ones(len(some), dtype=bool))
     else:
         problems = Problems()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from himecat.classifier.assigned import assigned
 from himecat.classifier.fit import DefaultClassifier
-from himecat.classifier.place import place_documents
 from himecat.classifier.proposals import (
     Known,
     Proposal,
@@ -156,7 +156,7 @@ def propose_children(model: TreeEditor, label: Any, count: int) -> dict[str, lis
             f"{model.taxonomy_.title(node)} has categories below it already: add others to them."
         )
     corpus = learned.corpus
-    at = place_documents(model.classifier_, model.taxonomy_, corpus, usable_threads(model.threads)).nodes
+    at = assigned(model.classifier_, model.taxonomy_, corpus, usable_threads(model.threads)).nodes
     rows = np.flatnonzero(at == node)
     if len(rows) < 2 * count:
         raise DataError(

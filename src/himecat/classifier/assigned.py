@@ -10,7 +10,7 @@ from himecat.input.corpus import Corpus, Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 
 
-def place_documents(
+def assigned(
     classifier: Classifier,
     taxonomy: Taxonomy,
     corpus: Corpus,
@@ -28,7 +28,7 @@ def place_documents(
     --------
     >>> from himecat import Default, HiMeCat
     >>> model = HiMeCat(method=Default(min_count=1), threads=1).fit(["red fox", "old car"], ["animals", "things"])
-    >>> list(place_documents(model.classifier_, model.taxonomy_, model.encode(["a fox"])))
+    >>> list(assigned(model.classifier_, model.taxonomy_, model.encode(["a fox"])))
     [('animals',)]
     """
     if isinstance(classifier, StagedClassifier):
