@@ -104,12 +104,15 @@ def make_up(folder: Path, n_leaves: int, n_documents: int, n_words: int = 40_000
 
 
 def _set_stages(stages: str) -> None:
-    """`flat`, `default`, or the fewest leaves that are many, the most terminals, and few leaves: `10,40,8`."""
+    """`flat`, `staged`, or the fewest leaves that are many, the most terminals, and few leaves: `10,40,8`."""
     from himecat.classifier import stages as module
 
     if stages == "flat":
         module.MANY_LEAVES = 10**9
-    elif stages != "default":
+    elif stages == "staged":
+        # A tree of 1,000 leaves is flat otherwise.
+        module.MANY_LEAVES = 500
+    else:
         module.MANY_LEAVES, module.MOST_TERMINALS, module.FEW_LEAVES = map(int, stages.split(","))
 
 
@@ -206,8 +209,8 @@ def run(
         for count in () if corpora else leaves:
             folder = work / f"leaves-{count}"
             child("make", folder, count, documents or per_leaf * count)
-            for stages in ("default", "flat") if 1_000 <= count <= flat else ("default",):
-                title = f"{count:,} leaves" + (", flat" if stages == "flat" else "")
+            for stages in ("staged", "flat") if 500 < count <= flat else ("staged",):
+                title = f"{count:,} leaves, {stages if count > 500 else 'flat'}"
                 rows.append({"title": title} | measured(folder, work / "model", stages))
                 print(line(rows[-1], rows[0]), flush=True)
         for corpus in corpora:

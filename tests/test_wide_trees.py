@@ -16,6 +16,7 @@ from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, ModelFolderError, UsageError
 from himecat.runtime import memory
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
+from himecat.teaching.proposing import propose_categories
 
 TREE = sample_taxonomy()
 METHOD = Default(dimension=30, topics=10, contexts=500)
@@ -141,7 +142,7 @@ def test_a_folder_whose_stages_do_not_fit(model: HiMeCat, tmp_path: Path, what: 
         arrays["stages/1/columns/features"] = arrays["stages/1/columns/features"] + 10**6
     else:
         settings = settings | {"stages": settings["stages"][:-1]}
-    with pytest.raises(ValueError, match="stage|columns|tree"):
+    with pytest.raises(ValueError, match=r"stage|columns|tree"):
         StagedClassifier.from_state(space, settings, arrays)
 
 
@@ -196,8 +197,6 @@ def test_explained_reviewed_corrected_and_changed(tmp_path: Path) -> None:
     assert isinstance(found.classifier_, StagedClassifier)
     assert found.taxonomy_.n_leaves == TREE.n_leaves + 1
     with pytest.raises(UsageError, match="cannot be proposed"):
-        from himecat.teaching.proposing import propose_categories
-
         propose_categories(found)
 
 
@@ -206,7 +205,7 @@ def test_all_leaves_at_once_are_refused_beyond_memory(
 ) -> None:
     documents, _ = letters(30)
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
-    with pytest.raises(DataError, match="all .* leaves for 30 documents at once need"):
+    with pytest.raises(DataError, match=r"all .* leaves for 30 documents at once need"):
         model.predict_proba(documents)
 
 

@@ -23,8 +23,8 @@ from himecat.classifier.scorer import Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.stacking import told, view_weights
-from himecat.classifier.staged_fit import fit_staged
-from himecat.classifier.stages import cut, is_wide, stage_seeds
+from himecat.classifier.staged_fit import fit_wide, largest_stage
+from himecat.classifier.stages import cut, is_wide
 from himecat.classifier.walk import Plan as Stages
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.taxonomy.tree import Taxonomy
@@ -209,17 +209,20 @@ def fit_default(
     top, labels = (taxonomy, supervision) if wide is None else wide.top(supervision, len(corpus))
     plan = plan_folds(top, labels, len(corpus), method, own_seed, carried)
     n_features = len(corpus.words) + sum(len(corpus.metadata[kind].vocabulary) for kind in kinds)
+    n_documents, n_leaves = (
+        (len(corpus), taxonomy.n_leaves) if wide is None else largest_stage(wide, len(corpus), len(labels))
+    )
     refuse_beyond_memory(
         memory_of_fit(
-            len(corpus),
+            n_documents,
             len(labels),
-            top.n_leaves if wide is None else wide.widest,
+            n_leaves,
             dimension=method.dimension + method.topics,
             n_features=n_features,
             threads=threads,
             n_fits=plan.n_fits,
         ),
-        f"{len(corpus):,} documents x {taxonomy.n_leaves:,} leaves, with {n_features:,} different words and metadata "
+        f"{n_documents:,} documents x {n_leaves:,} leaves, with {n_features:,} different words and metadata "
         "values, need",
     )
     words = WordsView(
@@ -253,26 +256,9 @@ def fit_default(
         return Fitted(space or spectral_space(material, learned, directions, vectors), classifier)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
     if wide is not None:
-        with progress.stage("Placing the documents", total=len(wide.stages)) as stage:
-            staged = fit_staged(
-                wide,
-                learned,
-                vectors,
-                supervision,
-                seeds,
-                method,
-                ids=corpus.ids,
-                seed=own_seed,
-                threads=threads,
-                advance=stage.advance,
-            )
-        top_seeds = stage_seeds(taxonomy, wide.stages[0], seeds)
-        nowhere = learn_nowhere(
-            top, vectors.smoothed, familiarity(learned, corpus), labels, top_seeds, seed=own_seed
+        return fit_wide(
+            wide, material, learned, vectors, seeds, method, own_seed, threads, progress, labels, space
         )
-        space = space or spectral_space(material, learned, staged.leaf_directions, vectors)
-        release_memory()
-        return Fitted(space, replace(staged, nowhere=nowhere))
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
             taxonomy,

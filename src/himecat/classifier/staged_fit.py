@@ -14,16 +14,22 @@ from himecat.classifier.calibration import IDENTITY, Calibration, uncalibrated
 from himecat.classifier.cross_validation import Learned, cross_validate, even_log_prior, plan_folds
 from himecat.classifier.locate import Correction, Seeds
 from himecat.classifier.narrowed import Narrowed
+from himecat.classifier.nowhere import familiarity, learn_nowhere
+from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality, Suspect
 from himecat.classifier.scorer import fit_scorer
+from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.staged import FittedStage, StagedClassifier
 from himecat.classifier.stages import IntArray, stage_seeds, stage_supervision
 from himecat.classifier.walk import ROWS, Plan, given, place, walk
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.input.validate import Material
 from himecat.methods import Default
-from himecat.runtime.threads import run_parallel
+from himecat.runtime.progress import Progress
+from himecat.runtime.threads import release_memory, run_parallel
 from himecat.views.combined import DocumentVectors, Views
+from himecat.views.space import JointSpace
 
 # Unlabelled documents teach the stage that they are most probably in, if that is at least so probable.
 _SENT = 0.1
@@ -40,6 +46,56 @@ class _Done(NamedTuple):
     judged: Judged | None
     learned: Learned | None
     sent: dict[int, tuple[IntArray, IntArray]]
+
+
+def fit_wide(
+    plan: Plan,
+    material: Material,
+    views: Views,
+    vectors: DocumentVectors,
+    seeds: Seeds,
+    method: Default,
+    seed: int,
+    threads: int,
+    progress: Progress,
+    labels: Supervision,
+    space: JointSpace | None,
+) -> Fitted:
+    """Fit a wide tree whose documents are seen already.
+
+    Parameters
+    ----------
+    labels : Supervision
+        The labels in the nodes of the first stage, as `plan.top` gives them.
+    space : JointSpace, optional
+        A space learned elsewhere.
+    """
+    corpus, first = material.corpus, plan.stages[0]
+    with progress.stage("Placing the documents", total=len(plan.stages)) as stage:
+        staged = fit_staged(
+            plan,
+            views,
+            vectors,
+            material.supervision,
+            seeds,
+            method,
+            ids=corpus.ids,
+            seed=seed,
+            threads=threads,
+            advance=stage.advance,
+        )
+    # What the tree lacks is asked of the terminals of the first stage.
+    nowhere = learn_nowhere(
+        first.tree,
+        vectors.smoothed,
+        familiarity(views, corpus),
+        labels,
+        stage_seeds(plan.taxonomy, first, seeds),
+        seed=seed,
+    )
+    found = space or spectral_space(material, views, staged.leaf_directions, vectors)
+    release_memory()
+    return Fitted(found, replace(staged, nowhere=nowhere))
 
 
 def fit_staged(
@@ -98,6 +154,22 @@ def fit_staged(
             classifier, vectors, supervision, [done[n] for n in range(len(stages))], seed, threads
         )
     return replace(classifier, quality=quality)
+
+
+def largest_stage(plan: Plan, n_documents: int, n_labelled: int) -> tuple[int, int]:
+    """Documents and terminals of the stage that needs the most memory, the first or the widest one after it.
+
+    Examples
+    --------
+    >>> from himecat.classifier.stages import cut
+    >>> whole = Taxonomy.from_paths([(a, a + b) for a in "ab" for b in "xyz"])
+    >>> largest_stage(Plan(whole, cut(whole, most=3, few=1)), 1000, 50)
+    (1000, 3)
+    """
+    first, *others = (stage.tree.n_leaves for stage in plan.stages)
+    widest = max(others, default=1)
+    later = min(n_documents, _MOST_CELLS // widest + n_labelled), widest
+    return max((n_documents, first), later, key=lambda sizes: sizes[0] * sizes[1])
 
 
 def _sent(plan: Plan, found: Sequence[_Done]) -> dict[int, IntArray]:
@@ -213,7 +285,6 @@ def _to_next(
     parts = run_parallel([partial(job, first) for first in range(0, len(rows), ROWS)], threads)
     best = np.concatenate([np.zeros(0, np.int64), *(part for part, _ in parts)])
     sure = np.concatenate([np.zeros(0, np.float32), *(part for _, part in parts)])
-    below = np.zeros(len(rows), dtype=bool)
     labelled = known[rows] > 0
     found = {}
     for terminal in inner.tolist():

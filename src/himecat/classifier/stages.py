@@ -18,7 +18,7 @@ from himecat.input.taxonomy.tree import Taxonomy
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 
-MANY_LEAVES = 900
+MANY_LEAVES = 1_000
 """A tree with more leaves is cut into stages. Up to here a flat classifier needs less than a few kilobytes for the
 scores of a document, and is a little more accurate; a test may set it lower."""
 MOST_TERMINALS = 256

@@ -70,11 +70,6 @@ class Plan:
             self.stage_of[stage.nodes[1:]] = number
             self.place_of[stage.nodes[1:]] = np.arange(1, len(stage.nodes))
 
-    @property
-    def widest(self) -> int:
-        """Terminals of the largest stage."""
-        return max(stage.tree.n_leaves for stage in self.stages)
-
     def top(self, supervision: Supervision, n_documents: int) -> tuple[Taxonomy, Supervision]:
         """The tree of the first stage, and the labels in its nodes."""
         first = self.stages[0]
