@@ -14,6 +14,7 @@ from himecat.classifier.assignments import Assignments, hold
 from himecat.classifier.calibration import Calibration
 from himecat.classifier.narrowed import Narrowed, joined
 from himecat.classifier.nowhere import Nowhere, familiarity
+from himecat.classifier.parts import Parted, parted
 from himecat.classifier.protocol import SeeingClassifier
 from himecat.classifier.quality import Quality
 from himecat.classifier.scorer import Scorer
@@ -41,12 +42,20 @@ class FittedStage:
         The features that its documents have.
     scorer, calibration : Scorer and Calibration, optional
         As of a whole tree; None where the stage had no documents, and its leaves are equally probable.
+    parts : array
+        How many parts each terminal has that stands for many leaves; 0 where it is one.
     """
 
     stage: Stage
     narrowed: Narrowed
     scorer: Scorer | None
     calibration: Calibration
+    parts: IntArray
+
+    @cached_property
+    def parted(self) -> Parted:
+        """The tree that scorer and calibration know."""
+        return parted(self.stage.tree, self.parts.tolist())
 
     def probabilities(self, vectors: DocumentVectors, sizes: IntArray) -> FloatArray:
         """Probabilities of the terminals for documents that are in the stage; `sizes`: the leaves below each."""
@@ -56,7 +65,9 @@ class FittedStage:
         """The same for documents that have only the columns of the stage."""
         if self.scorer is None:
             return np.tile((sizes / sizes.sum()).astype(np.float32), (len(narrow), 1))
-        return self.calibration.probabilities(self.stage.tree, self.scorer.scores(narrow))
+        return self.parted.summed(
+            self.calibration.probabilities(self.parted.tree, self.scorer.scores(narrow))
+        )
 
     def state(self) -> State:
         """The nodes, the columns, and the states of scorer and calibration."""
@@ -64,7 +75,7 @@ class FittedStage:
             "calibration": self.calibration.state(),
             "kinds": list(self.narrowed.groups),
         }
-        arrays: dict[str, npt.NDArray[Any]] = {"nodes": self.stage.nodes}
+        arrays: dict[str, npt.NDArray[Any]] = {"nodes": self.stage.nodes, "parts": self.parts}
         arrays |= {f"columns/{name}": part for name, part in self.narrowed.arrays().items()}
         if self.scorer is not None:
             settings["scorer"], own = self.scorer.state()
@@ -87,13 +98,18 @@ class FittedStage:
         if not inside or not np.isin(taxonomy.parent_array[nodes[1:]], nodes).all():
             raise ValueError("the nodes of a stage are not a part of the tree")
         stage = Stage.of(taxonomy, nodes)
+        counts = arrays["parts"]
+        check_shapes({"parts": (counts, stage.terminals.shape)})
+        if counts.dtype.kind != "i" or (counts < 0).any() or counts.sum() > taxonomy.n_leaves:
+            raise ValueError("the parts of a stage are not those of its terminals")
+        tree = parted(stage.tree, counts.tolist()).tree
         narrowed = Narrowed.from_arrays(_below(arrays, "columns/"), settings["kinds"], views)
         scorer = None
         if "scorer" in settings:
             scorer = Scorer.from_state(settings["scorer"], _below(arrays, "scorer/"))
-            scorer.check(stage.tree, narrowed.sizes(views.dimension))
-        calibration = Calibration.from_state(stage.tree, settings["calibration"])
-        return cls(stage, narrowed, scorer, calibration)
+            scorer.check(tree, narrowed.sizes(views.dimension))
+        calibration = Calibration.from_state(tree, settings["calibration"])
+        return cls(stage, narrowed, scorer, calibration, counts)
 
 
 @dataclass(frozen=True)
@@ -245,7 +261,8 @@ class StagedClassifier(SeeingClassifier):
         for one in self.stages:
             positions = self.taxonomy.leaf_position[one.stage.terminals]
             if one.scorer is not None:
-                found[positions[positions >= 0]] = one.scorer.directions[positions >= 0]
+                own = np.flatnonzero(positions[one.parted.columns] >= 0)
+                found[positions[one.parted.columns[own]]] = one.scorer.directions[own]
         return found
 
     @one_blas_thread()

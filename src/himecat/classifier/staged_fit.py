@@ -15,12 +15,13 @@ from himecat.classifier.cross_validation import Learned, cross_validate, even_lo
 from himecat.classifier.locate import Correction, Seeds
 from himecat.classifier.narrowed import Narrowed
 from himecat.classifier.nowhere import familiarity, learn_nowhere
+from himecat.classifier.parts import PART, group_leaves
 from himecat.classifier.protocol import Fitted
 from himecat.classifier.quality import Quality, Suspect
 from himecat.classifier.scorer import fit_scorer
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.staged import FittedStage, StagedClassifier
-from himecat.classifier.stages import IntArray, stage_seeds, stage_supervision
+from himecat.classifier.stages import FloatArray, IntArray, stage_seeds
 from himecat.classifier.walk import ROWS, Plan, given, place, walk
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -126,7 +127,10 @@ def fit_staged(
     taxonomy = plan.taxonomy
     known = np.zeros(len(vectors), dtype=np.int64)
     known[supervision.rows] = supervision.nodes
-    fit = partial(_fit_stage, plan, vectors, supervision, known, seeds, method, ids, seed)
+    anchors = seeds[0].copy()
+    leaves = taxonomy.leaf_position[supervision.nodes]
+    np.add.at(anchors, leaves[leaves >= 0], vectors.smoothed[supervision.rows[leaves >= 0]])
+    fit = partial(_fit_stage, plan, vectors, supervision, known, seeds, anchors, method, ids, seed)
     done: dict[int, _Done] = {0: fit(0, np.arange(len(vectors)), None, threads)}
     first = done[0]
     waiting = _sent(plan, [first])
@@ -188,6 +192,7 @@ def _fit_stage(
     supervision: Supervision,
     known: IntArray,
     seeds: Seeds,
+    anchors: FloatArray,
     method: Default,
     ids: Sequence[str],
     seed: int,
@@ -197,17 +202,18 @@ def _fit_stage(
     threads: int,
 ) -> _Done:
     stage = plan.stages[number]
-    tree = stage.tree
+    grouping = group_leaves(plan.taxonomy, stage, anchors, seed=seed)
+    tree = grouping.parted.tree
     everything = len(rows) == len(vectors)
     own = vectors if everything else vectors.take(rows)
     narrowed = Narrowed.not_at_all(own) if everything else Narrowed.to(own)
     own = narrowed.of(own)
-    labels = stage_supervision(plan.taxonomy, stage, supervision, rows)
-    own_seeds = stage_seeds(plan.taxonomy, stage, seeds)
+    labels = grouping.supervision(plan.taxonomy, stage, supervision, rows)
+    own_seeds = grouping.sums(seeds[0]), grouping.sums(seeds[1])
     found: Learned | None = None
     scorer, calibration = None, uncalibrated(tree)
     if len(rows):
-        sizes = plan.taxonomy.leaf_counts[stage.terminals]
+        sizes = grouping.sums(np.ones(plan.taxonomy.n_leaves, dtype=np.float32)).astype(np.int64)
         folds = plan_folds(tree, labels, len(rows), method, seed)._replace(sizes=sizes)
         if not folds.folds and above is not None:
             folds = folds._replace(carried=_carried(tree, above, sizes))
@@ -241,7 +247,7 @@ def _fit_stage(
             names,
         )
         judged = judged._replace(rows=rows[judged.rows])
-    fitted = FittedStage(stage, narrowed, scorer, calibration)
+    fitted = FittedStage(stage, narrowed, scorer, calibration, grouping.counts)
     return _Done(fitted, judged, found, _to_next(plan, number, fitted, own, rows, known, threads))
 
 
@@ -335,7 +341,8 @@ def _accuracy(plan: Plan, done: Sequence[_Done]) -> list[float]:
     before, totals, counts = np.ones(len(done)), np.zeros(tree.depth), np.zeros(tree.depth)
     for number, one in enumerate(done):
         stage, judged = plan.stages[number], one.judged
-        reached = before[number] * np.array([1.0] * stage.tree.depth if judged is None else judged.reached)
+        within = [1.0] * stage.tree.depth if judged is None else judged.reached[: stage.tree.depth]
+        reached = before[number] * np.array(within)
         depth = tree.depths[int(stage.nodes[0])]
         if judged is not None:
             levels = slice(depth, depth + stage.tree.depth)
@@ -348,6 +355,11 @@ def _accuracy(plan: Plan, done: Sequence[_Done]) -> list[float]:
     return found
 
 
+def _named(path: tuple[str, ...]) -> tuple[str, ...]:
+    """A path without the part at its end."""
+    return path[:-1] if path[-1].startswith(PART) else path
+
+
 def _all_suspects(taxonomy: Taxonomy, supervision: Supervision, done: Sequence[_Done]) -> tuple[Suspect, ...]:
     """Labels in doubt in any stage, by their paths in the whole tree; a document is named once."""
     found: dict[str, Suspect] = {}
@@ -355,9 +367,8 @@ def _all_suspects(taxonomy: Taxonomy, supervision: Supervision, done: Sequence[_
         if one.judged is not None:
             above = taxonomy.path(int(one.fitted.stage.nodes[0]))
             for suspect in one.judged.suspects:
-                found.setdefault(
-                    suspect.id,
-                    replace(suspect, label=above + suspect.label, suggested=above + suspect.suggested),
-                )
+                label, suggested = (above + _named(path) for path in (suspect.label, suspect.suggested))
+                if label != suggested:
+                    found.setdefault(suspect.id, replace(suspect, label=label, suggested=suggested))
     doubt = {name: suspect.probability - suspect.of_label for name, suspect in found.items()}
     return tuple(found[name] for name in sorted(found, key=lambda name: (-doubt[name], name)))
