@@ -257,7 +257,8 @@ def test_wide_trees_short_form(load: Any, tmp_path: Path) -> None:
     from himecat.input.dataset import open_dataset
 
     tree = open_dataset(tmp_path / "pile").taxonomy
-    assert (tree.n_leaves, tree.depth) == (30, wide.DEPTH)
+    assert tree.n_leaves == 30
+    assert tree.depth <= wide.DEPTH
     row = wide.measured(tmp_path / "pile", tmp_path / "model", "10,8,2")
     assert row["fit"]["documents"] == 200
     assert row["predict"]["leaf"] > 0.2

@@ -256,3 +256,16 @@ def test_a_damaged_stage_is_one_sentence(model: HiMeCat, tmp_path: Path) -> None
     file.write_text(json.dumps(kept))
     with pytest.raises(ModelFolderError):
         HiMeCat.load(tmp_path / "model")
+
+
+def test_a_folder_of_this_version_stays_readable() -> None:
+    """`model-staged` was written when wide trees came to be cut into stages."""
+    fixtures = Path(__file__).parent / "fixtures"
+    expected = json.loads((fixtures / "model-staged-expected.json").read_text())
+    model = HiMeCat.load(fixtures / "model-staged")
+    assert isinstance(model.classifier_, StagedClassifier)
+    assert any(one.parts.any() for one in model.classifier_.stages)
+    placed = model.assign(expected["texts"])
+    assert ["/".join(path) for path in placed] == expected["paths"]
+    for row, sure in enumerate(expected["confidence"]):
+        assert placed.confidences(row) == pytest.approx(sure, abs=1e-4)
