@@ -12,6 +12,7 @@ import numpy as np
 from himecat.classifier.assess import Judged, Looked, judge, pile_rows, summed_up
 from himecat.classifier.calibration import IDENTITY, Calibration, uncalibrated
 from himecat.classifier.cross_validation import Learned, cross_validate, even_log_prior, plan_folds
+from himecat.classifier.cross_validation import Plan as Folds
 from himecat.classifier.locate import Correction, Seeds
 from himecat.classifier.narrowed import Narrowed
 from himecat.classifier.nowhere import familiarity, learn_nowhere
@@ -36,6 +37,8 @@ from himecat.views.space import JointSpace
 _SENT = 0.1
 # Documents x terminals of a stage after the first; of more documents, the most probable ones teach.
 _MOST_CELLS = 25_000_000
+# With more labels in all, a stage after the first holds out no more folds than give it so many documents.
+_MANY_LABELS, _ENOUGH = 3_000, 40
 # Leaves that a document is thought to be confused with.
 _ALTERNATIVES = 5
 
@@ -215,6 +218,8 @@ def _fit_stage(
     if len(rows):
         sizes = grouping.sums(np.ones(plan.taxonomy.n_leaves, dtype=np.float32)).astype(np.int64)
         folds = plan_folds(tree, labels, len(rows), method, seed)._replace(sizes=sizes)
+        if number and len(supervision) > _MANY_LABELS:
+            folds = _fewer(folds)
         if not folds.folds and above is not None:
             folds = folds._replace(carried=_carried(tree, above, sizes))
         if folds.folds or folds.carried:
@@ -249,6 +254,13 @@ def _fit_stage(
         judged = judged._replace(rows=rows[judged.rows])
     fitted = FittedStage(stage, narrowed, scorer, calibration, grouping.counts)
     return _Done(fitted, judged, found, _to_next(plan, number, fitted, own, rows, known, threads))
+
+
+def _fewer(folds: Folds) -> Folds:
+    """The first folds that have enough documents, at least two: every fold is two more fits of every stage."""
+    held_out = np.cumsum([len(fold) for fold in folds.folds])
+    count = max(2, int(np.searchsorted(held_out, _ENOUGH)) + 1)
+    return folds._replace(folds=folds.folds[:count], further=())
 
 
 def _carried(tree: Taxonomy, above: Learned, sizes: IntArray) -> Learned:
