@@ -251,6 +251,20 @@ def test_the_plot_shows_every_point_inside_the_picture(load: Any) -> None:
         assert points[1][1] < points[0][1]
 
 
+def test_wide_trees_short_form(load: Any, tmp_path: Path) -> None:
+    wide = load("wide_trees")
+    wide.make_up(tmp_path / "pile", 30, 200, n_words=500)
+    from himecat.input.dataset import open_dataset
+
+    tree = open_dataset(tmp_path / "pile").taxonomy
+    assert tree.n_leaves == 30
+    assert tree.depth <= wide.DEPTH
+    row = wide.measured(tmp_path / "pile", tmp_path / "model", "10,8,2")
+    assert row["fit"]["documents"] == 200
+    assert row["predict"]["leaf"] > 0.2
+    assert "leaf F1" in wide.line({"title": "30 leaves"} | row, row)
+
+
 def test_a_part_that_lacks_a_package_or_fails_stops_no_other(
     load: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.assignments import Assignments, assign, rows_at_once
+from himecat.classifier.assigned import assigned
+from himecat.classifier.assignments import Assignments, rows_at_once
 from himecat.classifier.protocol import Classifier, Round
 from himecat.classifier.quality import Quality
 from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
+from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError
 from himecat.evaluation.explain import Explanations, LabelExplanation, explain_documents, explain_label
 from himecat.input.builder import Origin
@@ -70,10 +72,8 @@ class Predictor(DocumentReader):
         known: Supervision | None = None,
     ) -> Assignments:
         bound = check_value("min_confidence", self.min_confidence)
-        found, none = self.classifier_.all_probabilities(corpus, threads)
-        if isinstance(self.classifier_, SeveralClassifier):
-            return self.classifier_.assign(found, bound, best, known).without(~usable)
-        return assign(self.taxonomy_, found, bound, best=best, known=known, none=none).without(~usable)
+        found = assigned(self.classifier_, self.taxonomy_, corpus, threads, bound, best=best, known=known)
+        return found.without(~usable)
 
     @property
     def knows_nowhere(self) -> bool:
@@ -210,8 +210,12 @@ class Predictor(DocumentReader):
         """
         self._check_fitted()
         threads = usable_threads(self.threads)
-        # Documents x leaves of a batch are held twice: 128 MB each at most.
-        batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
+        if isinstance(self.classifier_, StagedClassifier):
+            # Documents go down the stages together.
+            batch_size = max(batch_size, self.classifier_.together)
+        else:
+            # Documents x leaves of a batch are held twice: 128 MB each at most.
+            batch_size = rows_at_once(self.taxonomy_.n_leaves, batch_size, values=1 << 25)
         if isinstance(X, Corpus):
             batches = _parts(X.aligned(self.space_.vocabulary, self.space_.values), batch_size)
         else:

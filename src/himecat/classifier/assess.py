@@ -8,7 +8,7 @@ accuracy there; how many documents were held out says how far that estimate can 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -84,46 +84,141 @@ def assess(
     >>> [(one.id, one.label, one.suggested) for one in found.suspects]
     [('0', ('a',), ('b',))]
     """
-    n_held_out = len(held_out.positions)
     leaves = taxonomy.leaf_position[supervision.nodes]
-    pile = np.setdiff1d(np.arange(n_documents), supervision.rows)
-    if len(pile) > MAX_PILE:
-        pile = np.sort(np.random.default_rng(seed).choice(pile, MAX_PILE, replace=False))
-    if len(pile) < _SMALL_PILE:
-        pile = np.unique(supervision.rows)
+    pile = pile_rows(supervision, n_documents, seed)
     size = rows_at_once(len(taxonomy), 2048)
     parts = [
         _look_at(taxonomy, calibration.probabilities(taxonomy, scores(pile[first : first + size])))
         for first in range(0, len(pile), size)
     ]
-    chosen, confidence, sure, others, shares = (np.concatenate(part) for part in zip(*parts, strict=True))
-    judged = supervision.rows[held_out.positions]
-    own, final = (calibration.probabilities(taxonomy, one) for one in (held_out.scores, scores(judged)))
-    truth = leaves[held_out.positions]
+    looked = Looked(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    found = judge(taxonomy, calibration, scores, supervision, held_out, log_prior, ids)
+    return summed_up(taxonomy, looked, leaves, found, found.reached)
+
+
+class Looked(NamedTuple):
+    """What the final classifier says of a pile.
+
+    Attributes
+    ----------
+    chosen : array
+        The position of each document's leaf.
+    confidence : array of shape (documents, depth)
+        The probability of its path at each level.
+    sure : array
+        That of the leaf.
+    others, shares : arrays of shape (documents, n)
+        Positions of other leaves, and their probabilities; 0 for the chosen one.
+    """
+
+    chosen: Positions
+    confidence: FloatArray
+    sure: FloatArray
+    others: Positions
+    shares: FloatArray
+
+
+class Judged(NamedTuple):
+    """What the labelled documents that were held out say.
+
+    Attributes
+    ----------
+    rows : array
+        The documents.
+    chosen, truth : arrays
+        Positions of the leaves that they were given while their labels were not known, and of their own.
+    reached : list of float
+        The share of right categories at each level.
+    strength : float
+        As good as how many documents those of the calibration are, because some count more than others.
+    suspects : tuple of Suspect
+        Labels in doubt, the most doubtful first.
+    """
+
+    rows: Positions
+    chosen: Positions
+    truth: Positions
+    reached: list[float]
+    strength: float
+    suspects: tuple[Suspect, ...]
+
+
+def pile_rows(supervision: Supervision, n_documents: int, seed: int = 0) -> Positions:
+    """The unlabelled documents to look at; the labelled ones where hardly any is unlabelled."""
+    pile = np.setdiff1d(np.arange(n_documents), supervision.rows)
+    if len(pile) > MAX_PILE:
+        pile = np.sort(np.random.default_rng(seed).choice(pile, MAX_PILE, replace=False))
+    return pile if len(pile) >= _SMALL_PILE else np.unique(supervision.rows)
+
+
+def judge(
+    taxonomy: Taxonomy,
+    calibration: Calibration,
+    scores: Callable[[Positions], FloatArray],
+    supervision: Supervision,
+    held_out: HeldOut,
+    log_prior: FloatArray,
+    ids: Sequence[str],
+) -> Judged:
+    """Compare held-out documents with their labels; the parameters are those of `assess`."""
+    rows = supervision.rows[held_out.positions]
+    own, final = (calibration.probabilities(taxonomy, one) for one in (held_out.scores, scores(rows)))
+    truth = taxonomy.leaf_position[supervision.nodes[held_out.positions]]
     # Held-out documents count by the prior of their leaves, which makes them as good as fewer documents.
     weights = np.exp(log_prior.astype(np.float64))[truth] / np.bincount(truth)[truth]
     learned = weights[: held_out.n_calibrating]
-    strength = float(learned.sum() ** 2 / (learned**2).sum())
-    reached = _held_out_accuracy(taxonomy, held_out.scores.argmax(axis=1), truth, weights)
-    return Quality(
-        len(supervision),
-        n_held_out,
-        len(pile),
-        _levels(confidence, reached, strength),
-        _leaves(taxonomy, chosen, sure, np.bincount(leaves[leaves >= 0], minlength=taxonomy.n_leaves)),
-        _confusions(taxonomy, chosen, others, shares, own.argmax(axis=1), truth),
-        _suspects(taxonomy, own, final, truth, [ids[row] for row in judged.tolist()]),
+    return Judged(
+        rows,
+        own.argmax(axis=1),
+        truth,
+        _held_out_accuracy(taxonomy, held_out.scores.argmax(axis=1), truth, weights),
+        float(learned.sum() ** 2 / (learned**2).sum()),
+        _suspects(taxonomy, own, final, truth, [ids[row] for row in rows.tolist()]),
     )
 
 
-def _look_at(taxonomy: Taxonomy, probabilities: FloatArray) -> tuple[npt.NDArray[Any], ...]:
+def summed_up(
+    taxonomy: Taxonomy,
+    looked: Looked,
+    leaves: Positions,
+    judged: Judged,
+    reached: Sequence[float],
+) -> Quality:
+    """The estimate, from what is said of a pile and of held-out documents.
+
+    Parameters
+    ----------
+    leaves : array
+        The position of each label's leaf; -1 for an inner category.
+    reached : sequence of float
+        The held-out accuracy at each level of this tree.
+    """
+    return Quality(
+        len(leaves),
+        len(judged.rows),
+        len(looked.chosen),
+        _levels(looked.confidence, reached, judged.strength),
+        _leaves(
+            taxonomy,
+            looked.chosen,
+            looked.sure,
+            np.bincount(leaves[leaves >= 0], minlength=taxonomy.n_leaves),
+        ),
+        _confusions(taxonomy, looked.chosen, looked.others, looked.shares, judged.chosen, judged.truth),
+        judged.suspects,
+    )
+
+
+def _look_at(taxonomy: Taxonomy, probabilities: FloatArray) -> Looked:
     """The leaf of each document, its confidence per level and at the leaf, other leaves and their probabilities."""
     chosen = probabilities.argmax(axis=1)
     count = min(_ALTERNATIVES + 1, probabilities.shape[1])
     others = np.argpartition(-probabilities, count - 1, axis=1)[:, :count]
     # The chosen leaf is no alternative to itself.
     shares = np.where(others == chosen[:, None], 0.0, np.take_along_axis(probabilities, others, axis=1))
-    return chosen, assign(taxonomy, probabilities).confidence, probabilities.max(axis=1), others, shares
+    return Looked(
+        chosen, assign(taxonomy, probabilities).confidence, probabilities.max(axis=1), others, shares
+    )
 
 
 def _interval(share: float, variance: float) -> tuple[float, float, float]:
@@ -195,7 +290,7 @@ def _confusions(
     first = np.concatenate([np.repeat(chosen, width), held_out])
     second = np.concatenate([others.ravel(), truth])
     # A held-out document stands for many of the pile.
-    each = _HELD_OUT_SHARE * len(chosen) / len(truth)
+    each = _HELD_OUT_SHARE * len(chosen) / max(len(truth), 1)
     weights = np.concatenate([shares.ravel(), np.where(held_out == truth, 0.0, each)])
     codes, places = np.unique(
         np.minimum(first, second) * n_leaves + np.maximum(first, second), return_inverse=True

@@ -194,7 +194,7 @@ def assign(
     ends, confidence = (np.concatenate(part) for part in zip(*parts, strict=True))
     found = Assignments(taxonomy, ends, confidence, none=none)
     if known is not None:
-        found = _held(found, known)
+        found = hold(found, known)
     if best:
         leaves, sure = _best(taxonomy, leaf_probabilities, best)
         found = replace(found, best=leaves, best_confidence=sure)
@@ -217,8 +217,17 @@ def _within(taxonomy: Taxonomy, leaf_probabilities: FloatArray, known: Supervisi
     return found
 
 
-def _held(found: Assignments, known: Supervision) -> Assignments:
-    """What is known is certain, also where the leaves below it add up to a little less than 1."""
+def hold(found: Assignments, known: Supervision) -> Assignments:
+    """Mark documents that stay where they are known to be: that is certain, also where the leaves below it add up to
+    a little less than 1.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a", "b"), ("a", "c")])
+    >>> placed = Assignments(tree, np.array([2]), np.array([[0.999, 0.7]], dtype=np.float32))
+    >>> hold(placed, Supervision(np.array([0]), np.array([1]))).confidences(0)
+    (1.0, 0.7)
+    """
     nodes, confidence = found.nodes.copy(), found.confidence.copy()
     depths = found.taxonomy.depth_array
     nodes[known.rows] = np.where(

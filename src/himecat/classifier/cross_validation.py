@@ -53,12 +53,15 @@ class Plan(NamedTuple):
         Folds that calibration does not need, held out so that every label is judged once without itself.
     carried : Learned, optional
         What an earlier fit has learned, in place of cross-validation.
+    sizes : array, optional
+        How many leaves each leaf stands for, where it is the terminal of a stage of a wide tree.
     """
 
     folds: list[Positions]
     estimates_prior: bool
     further: tuple[Positions, ...] = ()
     carried: Learned | None = None
+    sizes: npt.NDArray[np.int64] | None = None
 
     @property
     def n_fits(self) -> int:
@@ -186,6 +189,18 @@ class Learned(NamedTuple):
     held_out: HeldOut | None
 
 
+def even_log_prior(taxonomy: Taxonomy, sizes: npt.NDArray[np.int64] | None = None) -> FloatArray:
+    """Logarithms of a prior under which all leaves are equally frequent, also those that a terminal stands for.
+
+    Examples
+    --------
+    >>> even_log_prior(Taxonomy.from_paths([("a",), ("b",)]), np.array([1, 1])).tolist()
+    [0.0, 0.0]
+    """
+    found = np.zeros(taxonomy.n_leaves) if sizes is None else np.log(sizes)
+    return np.asarray(found - found.mean(), dtype=np.float32)
+
+
 def cross_validate(
     taxonomy: Taxonomy,
     vectors: DocumentVectors,
@@ -263,10 +278,12 @@ def cross_validate(
     held_out = np.concatenate(folds)
     by_mixture = found[: len(folds)]
     correction = corrected(np.concatenate(by_mixture), held_out)
-    log_prior = np.zeros(taxonomy.n_leaves, dtype=np.float32)
+    log_prior = even_log_prior(taxonomy, plan.sizes)
     if plan.estimates_prior:
         of_unlabelled, *by_halves = found[len(folds) :]
-        log_prior = shrink_log_prior(prior_of(of_unlabelled, correction), *by_halves)
+        # Shrunk towards leaves that are equally frequent.
+        estimates = (prior_of(of_unlabelled, correction), *by_halves)
+        log_prior = log_prior + shrink_log_prior(*(one - log_prior for one in estimates))
 
     def fold_job(fold: Positions, known: Correction) -> Callable[[], dict[str, FloatArray]]:
         def job() -> dict[str, FloatArray]:

@@ -25,6 +25,9 @@ from himecat.classifier.scorer import Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.stacking import told, view_weights
+from himecat.classifier.staged_fit import fit_wide, largest_stage
+from himecat.classifier.stages import cut, is_wide
+from himecat.classifier.walk import Plan as Stages
 from himecat.input.corpus import Corpus, Supervision, used_metadata
 from himecat.input.intake import Each
 from himecat.input.taxonomy.tree import Taxonomy
@@ -212,26 +215,32 @@ def fit_default(
     each = each or here(threads)
     kinds = used_metadata(corpus.metadata, ignore_metadata) if method.use_metadata else []
     own_seed = random_stream(seed, _CLASSIFIER)
-    plan = plan_folds(taxonomy, supervision, len(corpus), method, own_seed, carried)
+    wide = Stages(taxonomy, cut(taxonomy)) if is_wide(taxonomy) and not material.several else None
+    # Of a wide tree, its first stage stands for the whole.
+    top, labels = (taxonomy, supervision) if wide is None else wide.top(supervision, len(corpus))
+    plan = plan_folds(top, labels, len(corpus), method, own_seed, carried)
     n_features = len(corpus.words) + sum(len(corpus.metadata[kind].vocabulary) for kind in kinds)
+    n_documents, n_leaves = (
+        (len(corpus), taxonomy.n_leaves) if wide is None else largest_stage(wide, len(corpus), len(labels))
+    )
     refuse_beyond_memory(
         memory_of_fit(
-            len(corpus),
-            len(supervision),
-            taxonomy.n_leaves,
+            n_documents,
+            len(labels),
+            n_leaves,
             dimension=method.dimension + method.topics,
             n_features=n_features,
             threads=threads,
             n_fits=plan.n_fits,
         ),
-        f"{len(corpus):,} documents x {taxonomy.n_leaves:,} leaves, with {n_features:,} different words and metadata "
+        f"{n_documents:,} documents x {n_leaves:,} leaves, with {n_features:,} different words and metadata "
         "values, need",
     )
     words = WordsView(
         method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
     )
     topics = [TopicsView(method.topics)] if method.topics else []
-    ngrams = [NgramsView(MOST_CELLS // taxonomy.n_leaves)] if method.ngrams and not material.several else []
+    ngrams = [NgramsView(MOST_CELLS // top.n_leaves)] if method.ngrams and not material.several else []
     chosen = [words, *topics, *ngrams, *views, MetadataView(kinds, method.learn_trust, decides=decides)]
     with progress.stage("Learning the space", total=1) as stage:
         learned, vectors = learn_views(
@@ -240,7 +249,7 @@ def fit_default(
             seed=random_stream(seed, _VIEWS),
             run=lambda jobs: run_parallel(jobs, threads),
             known=known,
-            weigh=partial(view_weights, taxonomy, supervision) if method.learn_weights else None,
+            weigh=partial(view_weights, top, labels) if method.learn_weights else None,
             learn_from=material.texts,
             over_pile=None if pile is None else partial(directions_of_pile, pile, corpus, kinds, each),
         )
@@ -259,6 +268,10 @@ def fit_default(
         directions = classifier.directions_of_leaves
         return Fitted(space or spectral_space(material, learned, directions, vectors), classifier)
     seeds = name_seeds(taxonomy, learned, corpus.words, supervision.keywords, use_names=method.use_names)
+    if wide is not None:
+        return fit_wide(
+            wide, material, learned, vectors, seeds, method, own_seed, threads, progress, labels, space
+        )
     with progress.stage("Placing the documents", total=plan.n_fits) as stage:
         classifier = fit_classifier(
             taxonomy,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from himecat.classifier.cross_validation import MAX_UNLABELLED
+from himecat.classifier.stages import MANY_LEAVES, MOST_TERMINALS
 from himecat.methods import Default
 from himecat.runtime.memory import memory_budget
 from himecat.runtime.threads import spare_memory, usable_threads
@@ -83,7 +84,8 @@ class RoomWithin:
 
     def documents(self, n_leaves: int | None, n_words: int, n_values: int) -> int:
         """Those that the classifier is learned from."""
-        leaves = _USUAL_LEAVES if n_leaves is None else n_leaves
+        # Of a wide tree, the terminals of a stage.
+        leaves = _USUAL_LEAVES if n_leaves is None else MOST_TERMINALS if n_leaves > MANY_LEAVES else n_leaves
         of_words = 4 * (
             self.dimension * (n_words + n_values) + (n_words + n_values) * leaves * (1 + self.threads)
         )

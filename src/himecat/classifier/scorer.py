@@ -12,6 +12,7 @@ import numpy.typing as npt
 from himecat.classifier.linear import cross_fit, leaf_groups
 from himecat.classifier.locate import Correction, Seeds, deviation, locate
 from himecat.classifier.mixture import Anchors, Whitened, softmax, softmax_in_place
+from himecat.classifier.narrowed import Sizes
 from himecat.classifier.votes import DECIDING_VOTES, VOTES, Votes, learn_votes
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -175,7 +176,7 @@ class Scorer:
             votes_teach=bool(settings.get("votes_teach", False)),
         )
 
-    def check(self, taxonomy: Taxonomy, views: Views) -> None:
+    def check(self, taxonomy: Taxonomy, views: Views | Sizes) -> None:
         """Raise a `ValueError` where the weights fit neither the tree nor the views."""
         n_leaves, dimension = taxonomy.n_leaves, views.dimension
         expected = {

@@ -188,6 +188,8 @@ def _classifier(
         from himecat.classifier.regrouped import RegroupedClassifier as kind
     elif kept["name"] == "several":
         from himecat.classifier.several import SeveralClassifier as kind
+    elif kept["name"] == "staged":
+        from himecat.classifier.staged import StagedClassifier as kind
     elif kept["name"] == "top-down":
         from himecat.paper.topdown import TopDownClassifier as kind
     else:

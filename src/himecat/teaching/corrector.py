@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.assigned import assigned
 from himecat.classifier.several import SeveralClassifier
+from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
@@ -95,7 +97,15 @@ class Corrector(Predictor):
         out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
         if out.all():
             raise DataError("Every document is labelled already: there is none to review.")
-        probabilities = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads))
+        wide = isinstance(self.classifier_, StagedClassifier)
+        threads = usable_threads(self.threads)
+        if wide:
+            # Of the probabilities only the first two are looked at.
+            placed = assigned(self.classifier_, self.taxonomy_, corpus, threads, best=2)
+            assert placed.best_confidence is not None
+            probabilities = placed.best_confidence
+        else:
+            probabilities = self.classifier_.leaf_probabilities(corpus, threads)
         chosen = choose(
             probabilities,
             self.classifier_.directions(corpus),
@@ -103,9 +113,9 @@ class Corrector(Predictor):
             count=count,
             seed=int(self.random_state) if seed is None else seed,
         )
-        return review_rows(
-            source, self.fields(), corpus.take(chosen), probabilities[chosen], self.space_, self.classifier_
-        )
+        some = corpus.take(chosen)
+        sure = self.classifier_.leaf_probabilities(some, threads) if wide else probabilities[chosen]
+        return review_rows(source, self.fields(), some, sure, self.space_, self.classifier_)
 
     def _refuse_several(self, what: str) -> None:
         self._check_fitted()
@@ -159,8 +169,7 @@ class Corrector(Predictor):
 
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
-        found = self.classifier_.leaf_probabilities(corpus, usable_threads(self.threads)).argmax(axis=1)
-        return np.asarray(np.array(self.taxonomy_.leaves)[found], dtype=np.int64)
+        return assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads)).nodes
 
     def correct(
         self,

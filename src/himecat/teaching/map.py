@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.assignments import Assignments, assign
-from himecat.classifier.several import SeveralClassifier
+from himecat.classifier.assigned import assigned
+from himecat.classifier.assignments import Assignments
 from himecat.errors import DataError
 from himecat.input.corpus import Corpus
 from himecat.input.problems import Problems
@@ -149,11 +149,7 @@ def layout(model: Corrector, documents: Any = None) -> DocumentMap:
         corpus = model.kept_documents() if documents is None else model.encode(documents)
         for first in range(0, len(corpus), _BATCH):
             some = corpus.between(first, first + _BATCH)
-            found = classifier.leaf_probabilities(some, usable_threads(model.threads))
-            if isinstance(classifier, SeveralClassifier):
-                placed: Assignments = classifier.assign(found, best=_BEST)
-            else:
-                placed = assign(model.taxonomy_, found, best=_BEST)
+            placed = assigned(classifier, model.taxonomy_, some, usable_threads(model.threads), best=_BEST)
             add(some, placed, np.ones(len(some), dtype=bool))
     else:
         problems = Problems()

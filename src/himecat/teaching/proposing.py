@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from himecat.classifier.assigned import assigned
 from himecat.classifier.fit import DefaultClassifier
 from himecat.classifier.proposals import (
     Known,
@@ -17,6 +18,8 @@ from himecat.classifier.proposals import (
     propose,
 )
 from himecat.classifier.regrouped import RegroupedClassifier
+from himecat.classifier.staged import StagedClassifier
+from himecat.classifier.stages import MANY_LEAVES
 from himecat.errors import DataError, UsageError
 from himecat.input.corpus import Corpus, Supervision
 from himecat.methods import check_number
@@ -99,6 +102,11 @@ def propose_categories(model: TreeEditor, documents: Any = None, count: int = 10
     ['blue', 'rain', 'sky']
     """
     check_number("count", count, 1, 1e6, above=False, whole=True)
+    if isinstance(model.classifier_, StagedClassifier):
+        raise UsageError(
+            f"Categories cannot be proposed for a tree of {model.taxonomy_.n_leaves:,} leaves, only for one of up to "
+            f"{MANY_LEAVES:,}: propose them for a part of it, with a model of its own."
+        )
     learned = model.learned_documents("propose categories")
     corpus = learned.corpus if documents is None else model.encode(documents)
     labelled = {learned.corpus.ids[row] for row in learned.supervision.rows.tolist()}
@@ -148,8 +156,8 @@ def propose_children(model: TreeEditor, label: Any, count: int) -> dict[str, lis
             f"{model.taxonomy_.title(node)} has categories below it already: add others to them."
         )
     corpus = learned.corpus
-    at = model.classifier_.leaf_probabilities(corpus, usable_threads(model.threads)).argmax(axis=1)
-    rows = np.flatnonzero(at == position)
+    at = assigned(model.classifier_, model.taxonomy_, corpus, usable_threads(model.threads)).nodes
+    rows = np.flatnonzero(at == node)
     if len(rows) < 2 * count:
         raise DataError(
             f"{model.taxonomy_.title(node)} has {len(rows):,} documents: too few for {count} groups."
@@ -175,7 +183,7 @@ def _vectors(model: TreeEditor, corpus: Corpus) -> FloatArray:
     parts = [np.zeros((0, 0), dtype=np.float32)] if not len(corpus) else []
     for first in range(0, len(corpus), _BATCH):
         some = corpus.between(first, first + _BATCH)
-        if isinstance(fitted, DefaultClassifier):
+        if isinstance(fitted, DefaultClassifier | StagedClassifier):
             parts.append(fitted.views.see(some, n_batches=-(-len(corpus) // _BATCH)).smoothed)
         else:
             parts.append(classifier.directions(some))
