@@ -30,6 +30,8 @@ from himecat.runtime.progress import Progress
 
 # A file of so many bytes is worth the compiled loop from its first text on.
 _LARGE_FILE = 1 << 24
+# More words than a document brings that no document before it has.
+_MANY_NEW_WORDS = 40
 # Of a sample, a word must occur once in so many documents: rarer ones take memory, and hardly say anything.
 _PER_RAREST = 25_000
 
@@ -211,10 +213,14 @@ def load_corpus(
                 found = "".join(f"\n{warning}" for warning in problems.of("warning"))
                 raise DataError(f"There is no document to work with.{found}")
             computed = columns.finish()
-            # While the worker is still splitting the last texts.
             n_values = sum(len(one.names()) for one in metadata.values())
-            if sample is not None and sample.is_whole(len(words.names()), n_values):
+            if sample is not None and sample.is_whole(_MANY_NEW_WORDS * len(places), n_values):
                 sample = None
+            if sample is not None:
+                # How many words there are is known once all texts are split.
+                rows.tokens.finish()
+                sample = None if sample.is_whole(len(words.names()), n_values) else sample
+            # While the worker may still be splitting the last texts.
             values = {}
             for kind, one in metadata.items():
                 more = None if sample is None else sample.counts.get(kind, Counter())

@@ -175,7 +175,7 @@ def _result(future: Future[Result]) -> Result:
                 raise
 
 
-class ProcessEngine:
+class ProcessEngine(LocalEngine):
     """Processes of this machine, for tasks that keep the interpreter busy.
 
     An item whose process died is given to another one.
@@ -187,20 +187,6 @@ class ProcessEngine:
     ...     list(engine.map(pow, [1, 2, 3], common=2))
     [2, 4, 8]
     """
-
-    name = "local"
-
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = usable_threads(workers)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Nothing is left to end."""
 
     def map(
         self, task: Callable[[Common, Item], Result], items: Iterable[Item], *, common: Common
