@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -59,6 +60,7 @@ class TextEncoder:
         self.name = name
         self.fingerprint = fingerprint
         self.threads = threads
+        self._files, self._online = files, online
         self._model: _Model
         if files is None or files.kind == "sentence-transformers":
             self._model = TorchModel(name, None if files is None else files.folder, online=online)
@@ -68,6 +70,11 @@ class TextEncoder:
 
     def __repr__(self) -> str:
         return f"TextEncoder({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A worker opens the model itself: what was loaded here cannot be sent.
+        opened = partial(TextEncoder, threads=self.threads, online=self._online)
+        return opened, (self.name, self._files, self.fingerprint)
 
     @property
     def trainable(self) -> bool:
