@@ -526,7 +526,7 @@ def test_a_probability_that_is_no_number_is_never_written(
     def broken(taxonomy: Taxonomy, found: Any, *arguments: Any, **options: Any) -> Any:
         return assign(taxonomy, np.full_like(found, np.nan), *arguments, **options)
 
-    monkeypatch.setattr("himecat.predictor.assign", broken)
+    monkeypatch.setattr("himecat.classifier.assigned.assign", broken)
     command = ["predict", letters_model, "docs.jsonl", "-o", "out.jsonl"]
     refuses(himecat, place, command, "a probability that is not a number: fit it anew.")
 
