@@ -15,7 +15,7 @@ from himecat.runtime.threads import spare_memory, usable_threads
 # Bytes per document and leaf that a fit holds, and those that each of its threads adds.
 _CELL, _CELL_OF_THREAD = 28, 4
 # As measured: bytes of the program itself, of a document's words while vectors are learned, and of its features.
-_PROGRAM, _TEXT, _DOCUMENT = 380 << 20, 7_800, 7_000
+_PROGRAM, _TEXT, _DOCUMENT = 380 << 20, 8_300, 7_000
 # Leaves where the tree is not known yet; documents that are always learned from.
 _USUAL_LEAVES, _FEWEST = 200, 5_000
 
@@ -71,7 +71,7 @@ class RoomWithin:
     --------
     >>> room = RoomWithin(1 << 30, dimension=400, threads=2)
     >>> room.texts(), room.documents(100, 60_000, 80_000), RoomWithin(0, 400, 2).documents(None, 10, 10)
-    (137..., 20..., 5000)
+    (129..., 20..., 5000)
     """
 
     memory: int
