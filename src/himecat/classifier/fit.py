@@ -41,7 +41,7 @@ from himecat.views.combined import DocumentVectors, Views, learn_views
 from himecat.views.matrices import FloatArray, check_shapes, unit
 from himecat.views.metadata import MetadataView
 from himecat.views.ngrams import MOST_CELLS, NgramsView
-from himecat.views.space import JointSpace, contrast
+from himecat.views.space import JointSpace
 from himecat.views.topics import TopicsView
 from himecat.views.value_sums import here
 from himecat.views.words import WordsView
@@ -119,15 +119,7 @@ class DefaultClassifier(SeeingClassifier):
     @one_blas_thread()
     def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
         """What the views of one's own say for a node against its siblings: view, name, count and weight."""
-        found = []
-        for view in self.own_views:
-            if view.name in self.views.centres:
-                leaves = unit(self.scorer.directions[:, self.views.part(view.name)])
-                family = self.taxonomy.children[self.taxonomy.parents[node]]
-                labels = unit(self.taxonomy.sums_under(leaves, family))
-                direction = contrast(labels, family.index(node))
-                found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
-        return found
+        return self.evidence_by(self.scorer.directions, self.taxonomy, corpus, row, node)
 
     def state(self) -> State:
         """The states of the views, the scorer and the calibration; the vectors of the words are the space's."""

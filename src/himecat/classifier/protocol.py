@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from himecat.classifier.quality import Quality
 from himecat.input.corpus import Corpus
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.views.base import BUILT_IN, View
 from himecat.views.combined import Views
-from himecat.views.space import JointSpace
+from himecat.views.matrices import unit
+from himecat.views.space import JointSpace, contrast
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -95,6 +97,19 @@ class SeeingClassifier:
     def own_views(self) -> tuple[View, ...]:
         """The views that were given beside those of the package."""
         return tuple(view for view in self.views.views if view.name not in BUILT_IN)
+
+    def evidence_by(
+        self, leaves: FloatArray, taxonomy: Taxonomy, corpus: Corpus, row: int, node: int
+    ) -> list[tuple[str, str, int, float]]:
+        """What the views of one's own say for a node against its siblings, by the directions of the leaves."""
+        found = []
+        for view in self.own_views:
+            if view.name in self.views.centres:
+                own = unit(leaves[:, self.views.part(view.name)])
+                family = taxonomy.children[taxonomy.parents[node]]
+                direction = contrast(unit(taxonomy.sums_under(own, family)), family.index(node))
+                found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
+        return found
 
     @property
     def learned_views(self) -> dict[str, View]:

@@ -29,7 +29,7 @@ from himecat.runtime.threads import one_blas_thread, run_parallel
 from himecat.views.base import State
 from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import FloatArray, check_shapes, unit
-from himecat.views.space import JointSpace, contrast
+from himecat.views.space import JointSpace
 
 NodeArray = npt.NDArray[np.int64]
 
@@ -136,15 +136,7 @@ class SeveralClassifier(SeeingClassifier):
     @one_blas_thread()
     def evidence(self, corpus: Corpus, row: int, node: int) -> list[tuple[str, str, int, float]]:
         """What the views of one's own say for a node against its siblings: view, name, count and weight."""
-        found = []
-        for view in self.own_views:
-            if view.name in self.views.centres:
-                leaves = unit(self.directions_of_leaves[:, self.views.part(view.name)])
-                family = self.taxonomy.children[self.taxonomy.parents[node]]
-                labels = unit(self.taxonomy.sums_under(leaves, family))
-                direction = contrast(labels, family.index(node))
-                found += [(view.name, *one) for one in view.explain(corpus, row, direction)]
-        return found
+        return self.evidence_by(self.directions_of_leaves, self.taxonomy, corpus, row, node)
 
     def state(self) -> State:
         """The states of the views and the arrays; the vectors of the words are the space's."""
