@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax
 from himecat.compare.protocol.worker import peak_mb
 from himecat.input.builder import load_corpus
 from himecat.input.corpus import Corpus, Ragged, Supervision
@@ -40,6 +39,7 @@ from himecat.paper.pairs import relate
 from himecat.paper.sampled_space import learn_vectors, space_from
 from himecat.paper.synthesis import synthesize
 from himecat.paper.topdown import TopDownWalk, training_set
+from himecat.runtime.softmax import softmax
 from himecat.runtime.threads import run_parallel
 from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 

@@ -14,7 +14,7 @@ from himecat.classifier.calibration import (
     calibrate,
     calibrate_paths,
 )
-from himecat.classifier.mixture import softmax
+from himecat.runtime.softmax import softmax
 
 TREE = Taxonomy.from_paths([("a", "x"), ("a", "y"), ("b", "z"), ("b", "w"), ("c",)])
 

@@ -79,7 +79,7 @@ def test_state_round_trip(model: DefaultClassifier, letters: tuple[Corpus, Super
     assert again.calibration == model.calibration
     # All of it was there to be kept.
     assert "topics" in again.views.centres
-    assert any(model.calibration.bias)
+    assert any(model.calibration.mixture[1])
     assert len(model.calibration.paths) == 3
 
 

@@ -7,8 +7,9 @@ import numpy.typing as npt
 import pytest
 
 from himecat import Supervision, Taxonomy
-from himecat.classifier.mixture import Anchors, Mixture, fit_mixture, gather_anchors, softmax
+from himecat.classifier.mixture import Anchors, Mixture, fit_mixture, gather_anchors
 from himecat.paper.vmf import sample_vmf
+from himecat.runtime.softmax import softmax
 from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float32]
@@ -129,6 +130,18 @@ def test_frequencies_are_learned() -> None:
     # Drawn towards an even share.
     np.testing.assert_allclose(frequencies, (np.array([400, 100, 60, 40]) / 600 + 0.075) / 1.3, atol=0.04)
     assert not fitted(directions, labelled(truth), learn_prior=False).log_prior.any()
+
+
+def test_even_leaves_share_the_documents_although_one_attracts_more() -> None:
+    directions, truth = drawn((150, 150, 150, 150))
+    few = labelled(truth)
+    # A leaf that lies in the midst of the others attracts their documents.
+    directions = unit(directions + 0.8 * directions[truth == 0].mean(axis=0))
+    plain, even = (fitted(directions, few, learn_prior=False, evenness=share) for share in (0.0, 1.0))
+    shares = even.posterior.mean(axis=0)
+    np.testing.assert_allclose(shares, 0.25, atol=0.02)
+    assert np.abs(plain.posterior.mean(axis=0) - 0.25).max() > np.abs(shares - 0.25).max()
+    assert right(even, truth) >= right(plain, truth)
 
 
 def test_kin_draw_a_leaf_towards_its_parent() -> None:

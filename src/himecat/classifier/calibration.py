@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.assignments import node_probabilities
-from himecat.classifier.mixture import softmax
 from himecat.classifier.path_confidence import fit_path_confidence, rescale_paths
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.softmax import softmax
 from himecat.runtime.solvers import minimize_lbfgs, sigmoid
 
 FloatArray = npt.NDArray[np.float32]
@@ -49,8 +49,9 @@ class Calibration:
     paths : tuple of (float, float)
         For each level slope and offset of the confidence of the chosen path (Platt scaling); empty for none.
     mixture : tuple of tuple of float
-        What cross-validation said of the mixture: its inverse temperature, the bias of each leaf, and the logarithms of
-        the label prior. A fit after a change of the tree can go on from it; older models do not have it.
+        What cross-validation said of the mixture: its inverse temperature and how even the leaves are, the bias of
+        each leaf, and the logarithms of the label prior. A fit after a change of the tree can go on from it; older
+        models do not have it.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class Calibration:
         if len(paths) not in (0, depth) or not np.isfinite(paths).all():
             raise ValueError(f"'paths' should hold a slope and an offset for each of {depth} levels")
         mixture = tuple(tuple(float(one) for one in part) for part in state.get("mixture", ()))
-        sizes = ({1}, {0, taxonomy.n_leaves}, {taxonomy.n_leaves})
+        sizes = ({1, 2}, {0, taxonomy.n_leaves}, {taxonomy.n_leaves})
         for part, size in zip(mixture, sizes, strict=True) if mixture else ():
             if len(part) not in size or not np.isfinite(part).all():
                 raise ValueError("'mixture' does not fit the leaves")

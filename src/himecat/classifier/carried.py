@@ -35,7 +35,7 @@ def carried_over(classifier: DefaultClassifier, now: Taxonomy, nodes: Sequence[i
     known, before = classifier.calibration, classifier.taxonomy
     if not known.mixture:
         return None
-    (temperature,), bias, prior = known.mixture
+    (temperature, *even), bias, prior = known.mixture
     depth = max(1, now.depth)
     levels = (*known.levels, *[IDENTITY] * depth)[:depth]
     paths = (*known.paths, *[SAME_CONFIDENCE] * depth)[:depth] if known.paths else ()
@@ -46,12 +46,13 @@ def carried_over(classifier: DefaultClassifier, now: Taxonomy, nodes: Sequence[i
         levels=levels,
         paths=paths,
         bias=own_bias,
-        mixture=((temperature,), tuple(of_mixture), tuple(log_prior.tolist())),
+        mixture=((temperature, *even), tuple(of_mixture), tuple(log_prior.tolist())),
     )
     correction = Correction(
         temperature,
         np.array(of_mixture, dtype=np.float32) if of_mixture else None,
         log_prior.astype(np.float32),
+        *even,
     )
     return Learned(
         correction, dict(classifier.scorer.weights), classifier.scorer.votes_teach, calibration, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.calibration import Calibration, calibrate, calibrate_paths
-from himecat.classifier.label_prior import estimate_log_prior, shrink_log_prior
+from himecat.classifier.label_prior import balance, estimate_log_prior, evenness, shrink_log_prior
 from himecat.classifier.locate import MIXTURE_TEMPERATURE, Correction, Located, Seeds, locate
 from himecat.classifier.scorer import fit_scorer, usual_weights
 from himecat.classifier.stacking import stack_or_drop
@@ -188,6 +188,24 @@ class Learned(NamedTuple):
     calibration: Calibration
     held_out: HeldOut | None
 
+    def balanced(
+        self, scores: Callable[[Positions], FloatArray], supervision: Supervision, n_documents: int, seed: int
+    ) -> Calibration:
+        """The calibration, with what makes the leaves of the unlabelled documents as frequent as they should be.
+
+        Parameters
+        ----------
+        scores : callable
+            Gives the final scores of documents.
+        """
+        evenness, log_prior = self.correction.evenness, self.correction.log_prior
+        if not evenness or log_prior is None:
+            return self.calibration
+        rows = subsample(supervision, n_documents, MAX_UNLABELLED, seed)
+        logits = self.calibration.logits(scores(np.setdiff1d(rows, supervision.rows)))
+        added = evenness * balance(logits, log_prior)
+        return replace(self.calibration, bias=tuple(added.tolist()))
+
 
 def even_log_prior(taxonomy: Taxonomy, sizes: npt.NDArray[np.int64] | None = None) -> FloatArray:
     """Logarithms of a prior under which all leaves are equally frequent, also those that a terminal stands for.
@@ -213,12 +231,14 @@ def cross_validate(
     advance: Callable[[int], None] | None,
     *,
     one_by_one: bool = False,
+    loose: Collection[str] = (),
 ) -> Learned:
     """Hold out labelled documents in turn, first of the mixture alone and then of the whole.
 
     The mixture says how far each leaf is chosen too often or too rarely, and how frequent leaves are: what is trained
     on its posterior would repeat its errors. The whole says how much each opinion counts, and what is probable.
     Fits are made at the same time or, which takes less memory, `one_by_one` on all threads; results are the same.
+    Opinions in `loose` have a weight that strays farther from its usual value.
     """
     if plan.carried is not None:
         return plan.carried
@@ -278,12 +298,15 @@ def cross_validate(
     held_out = np.concatenate(folds)
     by_mixture = found[: len(folds)]
     correction = corrected(np.concatenate(by_mixture), held_out)
-    log_prior = even_log_prior(taxonomy, plan.sizes)
+    log_prior, even = even_log_prior(taxonomy, plan.sizes), 0.0
     if plan.estimates_prior:
         of_unlabelled, *by_halves = found[len(folds) :]
         # Shrunk towards leaves that are equally frequent.
-        estimates = (prior_of(of_unlabelled, correction), *by_halves)
-        log_prior = log_prior + shrink_log_prior(*(one - log_prior for one in estimates))
+        everything, *halves_off = (
+            one - log_prior for one in (prior_of(of_unlabelled, correction), *by_halves)
+        )
+        log_prior = log_prior + shrink_log_prior(everything, *halves_off)
+        even = evenness(*halves_off)
 
     def fold_job(fold: Positions, known: Correction) -> Callable[[], dict[str, FloatArray]]:
         def job() -> dict[str, FloatArray]:
@@ -318,8 +341,8 @@ def cross_validate(
                 np.concatenate([by_mixture[place] for place in others]),
                 np.concatenate([folds[place] for place in others]),
             )
-        whole.append(fold_job(fold, known))
-    whole += [fold_job(fold, correction) for fold in plan.further]
+        whole.append(fold_job(fold, known._replace(evenness=even)))
+    whole += [fold_job(fold, correction._replace(evenness=even)) for fold in plan.further]
     opinions = run_parallel(whole, at_once)
     leaves, gained = all_leaves[held_out], 0.0
     weights = {name: usual[name] for name in opinions[0]}
@@ -327,17 +350,18 @@ def cross_validate(
         by_opinion = {
             name: np.concatenate([one[name] for one in opinions[: len(folds)]]) for name in opinions[0]
         }
-        weights, gained = stack_or_drop(by_opinion, leaves, weights, voting)
+        weights, gained = stack_or_drop(by_opinion, leaves, weights, voting, loose)
     scores = [_summed(one, weights) for one in opinions]
     seen = np.concatenate(scores[: len(folds)])
-    calibration = calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves])
+    # The mixture is corrected at each leaf: a second bias, from the same few documents, would overfit them.
+    calibration = replace(calibrate(taxonomy, seen, leaves, 1.0 / np.bincount(leaves)[leaves]), bias=())
     # Held-out documents are weighted by the prior of their leaves.
     counted = np.exp(log_prior)[leaves] / np.bincount(leaves)[leaves]
     calibration = calibrate_paths(taxonomy, calibration, seen, leaves, counted)
     bias = () if correction.bias is None else tuple(correction.bias.tolist())
-    mixture = ((correction.inverse_temperature,), bias, tuple(log_prior.tolist()))
+    mixture = ((correction.inverse_temperature, even), bias, tuple(log_prior.tolist()))
     return Learned(
-        correction._replace(log_prior=log_prior),
+        correction._replace(log_prior=log_prior, evenness=even),
         weights,
         gained > _MUCH_GAINED or any(group.decides for group in vectors.groups.values()),
         replace(calibration, mixture=mixture),

@@ -21,7 +21,7 @@ from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
 from himecat.classifier.pile_passes import directions_of_pile, with_votes_of_pile
 from himecat.classifier.protocol import Fitted, SeeingClassifier
 from himecat.classifier.quality import Quality
-from himecat.classifier.scorer import Scorer, fit_scorer
+from himecat.classifier.scorer import APART, FEATURES, Scorer, fit_scorer
 from himecat.classifier.several import SeveralClassifier, fit_several
 from himecat.classifier.spectral_space import spectral_space
 from himecat.classifier.stacking import told, view_weights
@@ -325,7 +325,9 @@ def fit_classifier(
     found = None
     if plan.folds or plan.carried:
         shared = (taxonomy, vectors, supervision, seeds, method, plan, seed, threads, advance)
-        found = cross_validate(*shared, one_by_one=one_by_one)
+        # What features are worth beside an encoder is known less well than what they are worth beside words.
+        loose = (FEATURES, APART) if set(views.weights) - {WordsView.name, TopicsView.name} else ()
+        found = cross_validate(*shared, one_by_one=one_by_one, loose=loose)
         release_memory()
     calibration = uncalibrated(taxonomy) if found is None else found.calibration
     # One product of matrices after the other, in the same order for any number of threads.
@@ -343,6 +345,10 @@ def fit_classifier(
             votes_teach=found is not None and found.votes_teach,
             threads=threads,
         )
+        if found is not None:
+            calibration = found.balanced(
+                lambda rows: scorer.scores(vectors.take(rows)), supervision, len(vectors), seed
+            )
     if advance is not None:
         advance(1)
     quality = None

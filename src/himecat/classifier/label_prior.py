@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax
+from himecat.runtime.softmax import softmax
 
 _ROUNDS = 50
+# Leaves are as frequent as they should be once no logarithm is farther off.
+_NEAR = 0.01
+# No leaf is moved farther than this to balance the others.
+_FARTHEST = 3.0
 # Mass of a uniform prior, as a share of the documents' own: no leaf is impossible.
 _UNIFORM_SHARE = 0.1
-# Standard deviation on which the halves agree by mistake, as in collections whose leaves have the same size.
-_BY_MISTAKE = 0.25
+# Variance on which the halves agree by mistake, as in collections whose leaves have the same size.
+_BY_MISTAKE = 0.25**2
 
 
 def estimate_log_prior(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
@@ -45,8 +49,10 @@ def shrink_log_prior(
 ) -> npt.NDArray[np.float32]:
     """Shrink an estimated log-prior towards uniform, given the estimates from either half of the labels.
 
-    If the errors of the two halves were independent, their covariance would be the true variance of the log-prior.
-    They share some, for both see the same space and the same names: what is not clearly more than that is not believed.
+    The estimate is the mean of that from all labels and of those from the halves. If the errors of the halves were
+    independent, their covariance would be the true variance of the log-prior, and its share in the variance of the
+    estimate the best factor (Wiener filter). They share some, for both see the same space and the same names: the less
+    the covariance is above what they agree on by mistake, the less is believed.
 
     Parameters
     ----------
@@ -57,13 +63,47 @@ def shrink_log_prior(
     --------
     >>> skew = np.array([0.9, 0.1, -1.0], dtype=np.float32)
     >>> (shrink_log_prior(skew, skew, skew) / skew).round(2).tolist()
-    [0.8..., 0.8..., 0.8...]
+    [0.99..., 0.99..., 0.99...]
     >>> bool(shrink_log_prior(skew, skew, -skew).any())
     False
     """
     if not found.any():
         return found
-    share = float(np.mean(one * other)) / float(np.mean(found**2))
-    agreed = np.clip(share, 0.0, 1.0) * found
-    beyond = 1.0 - _BY_MISTAKE**2 / max(float(np.mean(agreed**2)), 1e-12)
-    return np.asarray(max(beyond, 0.0) * agreed, dtype=np.float32)
+    mean = (2 * found + one + other) / 4
+    agreed = max(float(np.mean(one * other)), _BY_MISTAKE)
+    believed = (1.0 - (_BY_MISTAKE / agreed) ** 2) * min(1.0, agreed / float(np.mean(mean**2)))
+    return np.asarray(believed * mean, dtype=np.float32)
+
+
+def evenness(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
+    """How far the leaves can be taken for equally frequent, given the estimates from either half of the labels.
+
+    1 where the halves agree on no more than they would by mistake, 0 where they agree on twice as much.
+
+    Examples
+    --------
+    >>> skew = np.array([0.9, 0.1, -1.0], dtype=np.float32)
+    >>> evenness(skew, skew), evenness(0.1 * skew, 0.1 * skew)
+    (0.0, 1.0)
+    """
+    return float(np.clip(2.0 - float(np.mean(one * other)) / _BY_MISTAKE, 0.0, 1.0))
+
+
+def balance(logits: npt.NDArray[np.floating], log_prior: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """What to add at each leaf so that the mean probabilities of the documents are the label prior (Sinkhorn).
+
+    Examples
+    --------
+    >>> logits = np.array([[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.5, 0.0]])
+    >>> added = balance(logits, np.zeros(2))
+    >>> softmax(logits + added).mean(axis=0).round(3).tolist()
+    [0.5, 0.5]
+    """
+    wanted = softmax(log_prior[None].astype(np.float64))[0]
+    added = np.zeros(len(wanted))
+    for _ in range(_ROUNDS if len(logits) else 0):
+        step = np.log(wanted / np.maximum(softmax(logits + added).mean(axis=0), 1e-12))
+        added += step
+        if np.abs(step).max() < _NEAR:
+            break
+    return np.asarray(np.clip(added - added.mean(), -_FARTHEST, _FARTHEST), dtype=np.float64)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.label_prior import balance
 from himecat.classifier.mixture import Anchors, Whitened, fit_mixture, gather_anchors, whiten
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
@@ -34,11 +35,24 @@ class Correction(NamedTuple):
         What is added at each leaf, because it is chosen too rarely.
     log_prior : array or None
         Logarithms of the label prior.
+    evenness : float
+        How far the prior can be believed to the letter, because leaves are equally frequent: 0 for not at all, 1 for
+        entirely. So far the leaves are balanced among the documents, in place of the bias.
     """
 
     inverse_temperature: float = MIXTURE_TEMPERATURE
     bias: FloatArray | None = None
     log_prior: FloatArray | None = None
+    evenness: float = 0.0
+
+    def offset(self, logits: FloatArray, unlabelled: npt.NDArray[np.integer]) -> FloatArray:
+        """What is added at each leaf to scores that have been multiplied by the inverse temperature."""
+        prior = np.zeros(logits.shape[1], dtype=np.float32) if self.log_prior is None else self.log_prior
+        found = prior if self.bias is None else prior + self.bias
+        if self.evenness:
+            balanced = balance(logits[unlabelled], prior)
+            found = (1.0 - self.evenness) * found + self.evenness * balanced
+        return np.asarray(found, dtype=np.float32)
 
 
 class Located(NamedTuple):
@@ -74,8 +88,9 @@ def locate(
     method: Default,
     *,
     learn_prior: bool = False,
+    evenness: float = 0.0,
 ) -> Located:
-    """Fit the mixture; `learn_prior`: by EM, together with the label prior."""
+    """Fit the mixture; `learn_prior`: by EM, together with the label prior; `evenness` as in `Correction`."""
     rows = vectors.smoothed
     sibling_mass = _SIBLING_MASS if method.use_hierarchy else 0.0
     anchors = gather_anchors(taxonomy, supervision, rows, *seeds)
@@ -87,6 +102,7 @@ def locate(
         rounds=method.em_rounds,
         learn_prior=learn_prior,
         sibling_mass=sibling_mass,
+        evenness=evenness,
     )
     directions, log_prior, posterior, scores = mixture
     del mixture, scores

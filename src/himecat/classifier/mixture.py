@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from himecat.classifier.label_prior import balance
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
+from himecat.runtime.softmax import softmax_in_place
 from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float32]
@@ -18,35 +20,11 @@ FloatArray = npt.NDArray[np.float32]
 _PLACED_WEIGHT = 4.0
 # Mass of a uniform prior when the label prior is learned, as a share of the documents' own.
 _UNIFORM_SHARE = 0.3
+# Documents without a label from which it is seen how frequent leaves are.
+_ENOUGH = 6_000
 # Within-leaf whitening: its exponent (1: all of it), how far the covariance is drawn to a multiple of the identity, the
 # exponent that sharpens the posterior it is taken from, and how much more concentrated leaves are afterwards.
 _WHITENING, _COVARIANCE_SHRINKAGE, _SHARPENED, _TIGHTER = 0.5, 0.5, 2.0, 1.5
-
-
-def softmax(scores: npt.NDArray[np.floating]) -> FloatArray:
-    """Probabilities from scores, row by row.
-
-    Examples
-    --------
-    >>> softmax(np.array([[0.0, 0.0]])).tolist()
-    [[0.5, 0.5]]
-    """
-    return np.asarray(softmax_in_place(scores.copy()), dtype=np.float32)
-
-
-def softmax_in_place(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """What `softmax` gives, written over the scores: documents x leaves are large.
-
-    Examples
-    --------
-    >>> scores = np.array([[0.0, 0.0]], dtype=np.float32)
-    >>> softmax_in_place(scores) is scores, scores.tolist()
-    (True, [[0.5, 0.5]])
-    """
-    scores -= scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores
 
 
 @dataclass(frozen=True)
@@ -74,6 +52,10 @@ class Anchors:
     def certain(self) -> npt.NDArray[np.int64]:
         """Rows of the documents whose leaf is known."""
         return np.asarray(self.rows[self.allowed.sum(axis=1) == 1])
+
+    def unlabelled(self, n_documents: int) -> npt.NDArray[np.int64]:
+        """Rows of documents without a label: enough of them to see how frequent leaves are."""
+        return np.setdiff1d(np.arange(n_documents), self.rows)[:_ENOUGH]
 
     def clamp(self, posterior: FloatArray) -> None:
         """Set the posterior of the labelled documents to zero at the leaves they cannot belong to."""
@@ -219,6 +201,7 @@ def fit_mixture(
     learn_prior: bool,
     sibling_mass: float = 0.0,
     log_prior: FloatArray | None = None,
+    evenness: float = 0.0,
 ) -> Mixture:
     """Fit by expectation-maximisation; with no rounds the anchors alone decide.
 
@@ -228,6 +211,8 @@ def fit_mixture(
         How many documents' worth of a leaf's direction come from the leaves below its parent.
     log_prior : array, optional
         Logarithms of the label prior at the start; without it, all leaves are equally probable.
+    evenness : float
+        How far the documents are dealt to the leaves as the prior says, from 0 to 1.
 
     Examples
     --------
@@ -247,6 +232,8 @@ def fit_mixture(
         scores = np.asarray(directions @ leaf_directions.T, dtype=np.float32)
         scores *= np.float32(concentration)
         scores += log_prior
+        if evenness:
+            scores += np.float32(evenness) * balance(scores[anchors.unlabelled(len(scores))], log_prior)
         posterior = softmax_in_place(scores.copy() if turn == rounds else scores)
         anchors.clamp(posterior)
         if turn == rounds:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from himecat.classifier.linear import cross_fit, leaf_groups
 from himecat.classifier.locate import Correction, Seeds, deviation, locate
-from himecat.classifier.mixture import Anchors, Whitened, softmax, softmax_in_place
+from himecat.classifier.mixture import Anchors, Whitened
 from himecat.classifier.narrowed import Sizes
 from himecat.classifier.votes import DECIDING_VOTES, VOTES, Votes, learn_votes
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.methods import Default
+from himecat.runtime.softmax import softmax, softmax_in_place
 from himecat.runtime.threads import Stopped, run_parallel, stop_requested
 from himecat.views.base import State
 from himecat.views.combined import DocumentVectors, Views
@@ -241,15 +242,13 @@ def fit_scorer(
             some = jobs[first : first + threads]
             yield from run_parallel(some, threads) if threads > 1 else map(_unless_stopped, some)
 
-    found = locate(taxonomy, vectors, supervision, seeds, method, learn_prior=learn_prior)
+    evenness = 0.0 if correction is None else correction.evenness
+    found = locate(taxonomy, vectors, supervision, seeds, method, learn_prior=learn_prior, evenness=evenness)
     known = correction or Correction(log_prior=found.log_prior if learn_prior else None)
     used = dict(weights or usual_weights(vectors))
     logits, anchors, scale = found.scores, found.anchors, found.scale
-    offset = np.zeros(taxonomy.n_leaves, dtype=np.float32)
-    for part in (known.bias, known.log_prior):
-        if part is not None:
-            offset += part
     logits *= np.float32(known.inverse_temperature)
+    offset = known.offset(logits, anchors.unlabelled(len(logits)))
     logits += offset
     linear = {TEXT: vectors.text, FEATURES: vectors.features, APART: vectors.apart}
     linear = {name: rows for name, rows in linear.items() if rows is not None and method.self_training}

@@ -19,8 +19,8 @@ _FEWEST = 20
 # Strength of the Gaussian prior on the logarithm of each weight, in documents: of opinions, which all learn from the
 # same posterior, and of views.
 _PRIOR, _VIEW_PRIOR = 40.0, 3.0
-# That of opinions that may be worth nothing or everything.
-_FREE_PRIOR = 2.0
+# That of opinions that may be worth nothing or everything, and of those that do not see a view which others see.
+_FREE_PRIOR, _LOOSE_PRIOR = 2.0, 10.0
 # Log-likelihood that such an opinion may seem to cost: less is chance.
 _TOLERATED = 1.0
 # That of the overall scale, which is all but free.
@@ -38,6 +38,7 @@ def stack(
     leaves: npt.NDArray[np.integer],
     usual: Mapping[str, float],
     free: Collection[str] = (),
+    loose: Collection[str] = (),
 ) -> dict[str, float]:
     """The weights under which the right leaves of held-out documents are most probable, by maximum a posteriori.
 
@@ -49,8 +50,8 @@ def stack(
         Positions of their true leaves.
     usual : mapping of str to float
         The weights that the prior is centred at.
-    free : collection of str
-        Opinions whose prior is weak.
+    free, loose : collections of str
+        Opinions whose prior is weak, and weaker than usual.
 
     Examples
     --------
@@ -70,7 +71,9 @@ def stack(
     leaves = np.asarray(leaves)[some]
     parts = np.stack([opinions[name][some] for name in names]).astype(np.float64)
     centre = np.log([usual[name] for name in names])
-    strength = np.array([_FREE_PRIOR if name in free else _PRIOR for name in names])
+    strength = np.array(
+        [_FREE_PRIOR if name in free else _LOOSE_PRIOR if name in loose else _PRIOR for name in names]
+    )
     logs = _most_probable(parts, leaves, centre, strength)
     found = dict(zip(names, np.exp(logs).tolist(), strict=True))
     return {name: float(found.get(name, 0.0)) for name in opinions}
@@ -81,6 +84,7 @@ def stack_or_drop(
     leaves: npt.NDArray[np.integer],
     usual: Mapping[str, float],
     free: Collection[str],
+    loose: Collection[str] = (),
 ) -> tuple[dict[str, float], float]:
     """Weights as `stack` learns them, 0 for free opinions that make the right leaves less probable.
 
@@ -102,7 +106,7 @@ def stack_or_drop(
 
     def fitted(names: Collection[str]) -> tuple[dict[str, float], float]:
         some = {name: part for name, part in opinions.items() if name in names}
-        weights = stack(some, leaves, usual, free)
+        weights = stack(some, leaves, usual, free, loose)
         return weights, log_likelihood(some, leaves, weights)
 
     everything = list(opinions)

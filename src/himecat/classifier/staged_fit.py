@@ -238,6 +238,9 @@ def _fit_stage(
             votes_teach=found is not None and found.votes_teach,
             threads=threads,
         )
+        if found is not None:
+            final = scorer
+            calibration = found.balanced(lambda some: final.scores(own.take(some)), labels, len(rows), seed)
     judged = None
     if scorer is not None and found is not None and found.held_out is not None:
         assert found.correction.log_prior is not None

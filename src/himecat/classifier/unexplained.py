@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax_in_place
+from himecat.runtime.softmax import softmax_in_place
 from himecat.views.matrices import unit
 
 FloatArray = npt.NDArray[np.float32]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from himecat.classifier.mixture import softmax_in_place
+from himecat.runtime.softmax import softmax_in_place
 from himecat.views.base import Group, State
 from himecat.views.matrices import FloatArray, check_shapes
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax
 from himecat.errors import UsageError
 from himecat.input.corpus import IntArray, OffsetArray, Ragged
 from himecat.kernels import kimcnn as _kernels
 from himecat.paper.flat_classifier import FloatArray, TrainingSet
+from himecat.runtime.softmax import softmax
 from himecat.runtime.threads import Stopped, stop_requested
 
 # Documents scored at a time in prediction: enough to share the table of distinct words, little memory.

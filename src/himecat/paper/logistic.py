@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.mixture import softmax
 from himecat.input.corpus import Ragged
 from himecat.paper.flat_classifier import FloatArray, TrainingSet
+from himecat.runtime.softmax import softmax
 
 
 def mean_vectors(documents: Ragged, words: FloatArray) -> FloatArray:
