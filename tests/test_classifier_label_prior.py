@@ -15,6 +15,7 @@ SKEW = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 TREE = Taxonomy.from_paths([(name,) for name in "abcdef"])
 
 Floats = npt.NDArray[np.float64]
+Estimate = npt.NDArray[np.float32]
 
 
 def documents(
@@ -74,9 +75,13 @@ def estimates(true: Floats, mistakes: float, seed: int) -> list[npt.NDArray[np.f
     return [np.asarray(one - one.mean(), dtype=np.float32) for one in found]
 
 
+def shrunk(found: Estimate, one: Estimate, other: Estimate) -> Estimate:
+    return shrink_log_prior(found, np.array([[one, other]]))
+
+
 def test_estimates_that_agree_by_chance_only_are_not_believed() -> None:
     even = np.zeros(80)
-    left = [shrink_log_prior(*estimates(even, 0.6, seed)).std() for seed in range(20)]
+    left = [shrunk(*estimates(even, 0.6, seed)).std() for seed in range(20)]
     assert np.mean(left) < 0.15 * 0.6
 
 
@@ -87,7 +92,7 @@ def test_as_much_is_believed_as_the_leaves_truly_vary(mistakes: float) -> None:
     errors, shares = [], []
     for seed in range(20):
         found, *halves = estimates(true, mistakes, seed)
-        kept = shrink_log_prior(found, *halves)
+        kept = shrunk(found, *halves)
         assert kept.dtype == np.float32
         mean = (2 * found + sum(halves)) / 4
         shares.append(kept.std() / mean.std())
@@ -98,32 +103,40 @@ def test_as_much_is_believed_as_the_leaves_truly_vary(mistakes: float) -> None:
     assert np.mean(errors) < (0.002 if mistakes < 0.3 else -0.05)
 
 
+def test_a_second_split_that_disagrees_lowers_what_is_believed() -> None:
+    rng = np.random.default_rng(1)
+    skew, one, other = rng.normal(scale=0.5, size=(3, 60)).astype(np.float32)
+    agreeing, both = np.array([[skew, skew]]), np.array([[skew, skew], [one, other]])
+    assert evenness(agreeing) < evenness(both) or evenness(both) == 0.0
+    assert shrink_log_prior(skew, both).std() < 0.8 * shrink_log_prior(skew, agreeing).std()
+
+
 def test_nothing_found_and_one_leaf() -> None:
     nothing = np.zeros(4, dtype=np.float32)
-    assert not shrink_log_prior(nothing, nothing, nothing).any()
+    assert not shrunk(nothing, nothing, nothing).any()
     one = np.zeros(1, dtype=np.float32)
-    assert shrink_log_prior(one, one, one).tolist() == [0.0]
+    assert shrunk(one, one, one).tolist() == [0.0]
 
 
 def test_an_estimate_is_never_drawn_apart() -> None:
     found = np.array([0.5, -0.5], dtype=np.float32)
-    assert (np.abs(shrink_log_prior(found, 3 * found, 3 * found)) <= np.abs(2 * found)).all()
+    assert (np.abs(shrunk(found, 3 * found, 3 * found)) <= np.abs(2 * found)).all()
 
 
 def test_what_balanced_collections_show_too_is_not_believed() -> None:
     found = np.array([0.2, -0.2], dtype=np.float32)
-    assert not shrink_log_prior(found, found, found).any()
+    assert not shrunk(found, found, found).any()
 
 
 def test_leaves_are_even_only_where_halves_agree_on_nothing_else() -> None:
     rng = np.random.default_rng(0)
     one, other = rng.normal(scale=0.3, size=(2, 200)).astype(np.float32)
-    assert evenness(one, other) == 1.0
+    assert evenness(np.array([[one, other]])) == 1.0
     skew = rng.normal(scale=0.6, size=200).astype(np.float32)
-    assert evenness(one + skew, other + skew) == 0.0
+    assert evenness(np.array([[one + skew, other + skew]])) == 0.0
     # Between the two it falls, and nothing jumps.
     agreed = np.full(200, np.sqrt(1.5) * 0.25, dtype=np.float32)
-    assert evenness(agreed, agreed) == pytest.approx(0.5, abs=1e-4)
+    assert evenness(np.array([[agreed, agreed]])) == pytest.approx(0.5, abs=1e-4)
 
 
 @pytest.mark.parametrize("shares", [np.full(6, 1 / 6), SKEW])

@@ -144,6 +144,17 @@ def test_even_leaves_share_the_documents_although_one_attracts_more() -> None:
     assert right(even, truth) >= right(plain, truth)
 
 
+def test_of_a_sorted_file_documents_of_all_leaves_are_looked_at() -> None:
+    nothing = np.zeros((4, 3), dtype=np.float32)
+    few = Supervision(np.array([0, 50_000]), np.array([1, 2]))
+    anchors = gather_anchors(TREE, few, np.ones((100_000, 3), np.float32), nothing, np.zeros(4, np.float32))
+    rows = anchors.unlabelled(100_000)
+    shares = np.bincount(rows // 25_000, minlength=4) / len(rows)
+    np.testing.assert_allclose(shares, 0.25, atol=0.03)
+    assert len(np.unique(rows)) == len(rows) < 50_000
+    assert not np.isin([0, 50_000], rows).any()
+
+
 def test_kin_draw_a_leaf_towards_its_parent() -> None:
     directions, truth = drawn()
     few = labelled(truth, 1)

@@ -85,8 +85,8 @@ def test_the_folder_of_the_pooling_is_the_one_that_the_modules_name(tmp_path: Pa
     [
         ({"sentence_bert_config": {"max_seq_length": 4}}, 4),
         ({"config": {"max_position_embeddings": 5}, "sentence_bert_config": {"max_seq_length": 512}}, 5),
-        ({"tokenizer_config": {"model_max_length": 10**30}, "config": {"max_position_embeddings": -1}}, 128),
-        ({"sentence_bert_config": {"max_seq_length": "long"}}, 128),
+        ({"tokenizer_config": {"model_max_length": 10**30}, "config": {"max_position_embeddings": -1}}, 256),
+        ({"sentence_bert_config": {"max_seq_length": "long"}}, 256),
     ],
 )
 def test_long_texts_lose_their_end(tmp_path: Path, configs: dict[str, object], tokens: int) -> None:

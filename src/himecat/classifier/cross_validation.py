@@ -12,6 +12,7 @@ import numpy.typing as npt
 from himecat.classifier.calibration import Calibration, calibrate, calibrate_paths
 from himecat.classifier.label_prior import balance, estimate_log_prior, evenness, shrink_log_prior
 from himecat.classifier.locate import MIXTURE_TEMPERATURE, Correction, Located, Seeds, locate
+from himecat.classifier.mixture import ENOUGH
 from himecat.classifier.scorer import fit_scorer, usual_weights
 from himecat.classifier.stacking import stack_or_drop
 from himecat.classifier.votes import USUAL_VOTES, VOTES
@@ -28,7 +29,8 @@ Positions = npt.NDArray[np.int64]
 _LARGE = 1_000_000
 MAX_UNLABELLED = 12_000
 """Unlabelled documents that take part in cross-validation."""
-# Those that take part in the fits with half of the labels.
+# How often the labels are split into halves, and the documents that take part in the fits with one of them.
+_SPLITS = 2
 _MAX_UNLABELLED_HALVES = 6_000
 # With fewer labelled documents there is no cross-validation; once this many are held out, no further fold is.
 _FEWEST, _PLENTY = 20, 300
@@ -65,8 +67,8 @@ class Plan(NamedTuple):
 
     @property
     def n_fits(self) -> int:
-        """How often the mixture or the whole is trained: the prior needs all labels once, and each half of them."""
-        return 1 + 2 * len(self.folds) + len(self.further) + 3 * self.estimates_prior
+        """How often the mixture or the whole is trained: the prior needs all labels once, and halves of them."""
+        return 1 + 2 * len(self.folds) + len(self.further) + (1 + 2 * _SPLITS) * self.estimates_prior
 
 
 class HeldOut(NamedTuple):
@@ -103,7 +105,7 @@ def plan_folds(
     >>> few = Supervision(np.arange(30), np.repeat([1, 2], 15))
     >>> plan = plan_folds(tree, few, 100, Default())
     >>> [len(fold) for fold in plan.folds], plan.estimates_prior, plan.n_fits
-    ([6, 6, 6, 6, 6], True, 14)
+    ([6, 6, 6, 6, 6], True, 16)
     """
     if not method.calibrate or carried is not None:
         return Plan([], False, carried=carried)
@@ -201,7 +203,7 @@ class Learned(NamedTuple):
         evenness, log_prior = self.correction.evenness, self.correction.log_prior
         if not evenness or log_prior is None:
             return self.calibration
-        rows = subsample(supervision, n_documents, MAX_UNLABELLED, seed)
+        rows = subsample(supervision, n_documents, ENOUGH, seed)
         logits = self.calibration.logits(scores(np.setdiff1d(rows, supervision.rows)))
         added = evenness * balance(logits, log_prior)
         return replace(self.calibration, bias=tuple(added.tolist()))
@@ -288,7 +290,8 @@ def cross_validate(
         small = sample
         if len(sample.unlabelled) > _MAX_UNLABELLED_HALVES:
             small = _sample(vectors, supervision, _MAX_UNLABELLED_HALVES, seed)
-        halves = _stratified(taxonomy, supervision, 2, np.random.default_rng([seed, 2]))
+        rng = np.random.default_rng([seed, 2])
+        halves = [half for _ in range(_SPLITS) for half in _stratified(taxonomy, supervision, 2, rng)]
         none = np.zeros(0, dtype=np.int64)
         jobs += [
             lambda: located(sample, none).scores[sample.unlabelled],
@@ -302,11 +305,10 @@ def cross_validate(
     if plan.estimates_prior:
         of_unlabelled, *by_halves = found[len(folds) :]
         # Shrunk towards leaves that are equally frequent.
-        everything, *halves_off = (
-            one - log_prior for one in (prior_of(of_unlabelled, correction), *by_halves)
-        )
-        log_prior = log_prior + shrink_log_prior(everything, *halves_off)
-        even = evenness(*halves_off)
+        everything = prior_of(of_unlabelled, correction) - log_prior
+        by_half = np.stack(by_halves).reshape(-1, 2, taxonomy.n_leaves) - log_prior
+        log_prior = log_prior + shrink_log_prior(everything, by_half)
+        even = evenness(by_half)
 
     def fold_job(fold: Positions, known: Correction) -> Callable[[], dict[str, FloatArray]]:
         def job() -> dict[str, FloatArray]:

@@ -45,7 +45,7 @@ def estimate_log_prior(logits: npt.NDArray[np.floating]) -> npt.NDArray[np.float
 
 
 def shrink_log_prior(
-    found: npt.NDArray[np.float32], one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]
+    found: npt.NDArray[np.float32], halves: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
     """Shrink an estimated log-prior towards uniform, given the estimates from either half of the labels.
 
@@ -56,26 +56,28 @@ def shrink_log_prior(
 
     Parameters
     ----------
-    found, one, other : arrays
-        Log-priors with a mean of 0: estimated with all labels, and with each half of them.
+    found : array
+        Log-prior with a mean of 0, estimated with all labels.
+    halves : array of shape (splits, 2, leaves)
+        The same, estimated with each half of the labels.
 
     Examples
     --------
     >>> skew = np.array([0.9, 0.1, -1.0], dtype=np.float32)
-    >>> (shrink_log_prior(skew, skew, skew) / skew).round(2).tolist()
+    >>> (shrink_log_prior(skew, np.array([[skew, skew]])) / skew).round(2).tolist()
     [0.99..., 0.99..., 0.99...]
-    >>> bool(shrink_log_prior(skew, skew, -skew).any())
+    >>> bool(shrink_log_prior(skew, np.array([[skew, -skew]])).any())
     False
     """
     if not found.any():
         return found
-    mean = (2 * found + one + other) / 4
-    agreed = max(float(np.mean(one * other)), _BY_MISTAKE)
-    believed = (1.0 - (_BY_MISTAKE / agreed) ** 2) * min(1.0, agreed / float(np.mean(mean**2)))
+    mean = (found + halves.mean(axis=(0, 1))) / 2
+    agreed = max(_covariance(halves), _BY_MISTAKE)
+    believed = (1.0 - (_BY_MISTAKE / agreed) ** 2) * min(1.0, agreed / max(float(np.mean(mean**2)), 1e-12))
     return np.asarray(believed * mean, dtype=np.float32)
 
 
-def evenness(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> float:
+def evenness(halves: npt.NDArray[np.float32]) -> float:
     """How far the leaves can be taken for equally frequent, given the estimates from either half of the labels.
 
     1 where the halves agree on no more than they would by mistake, 0 where they agree on twice as much.
@@ -83,10 +85,15 @@ def evenness(one: npt.NDArray[np.float32], other: npt.NDArray[np.float32]) -> fl
     Examples
     --------
     >>> skew = np.array([0.9, 0.1, -1.0], dtype=np.float32)
-    >>> evenness(skew, skew), evenness(0.1 * skew, 0.1 * skew)
+    >>> evenness(np.array([[skew, skew]])), evenness(np.array([[0.1 * skew, 0.1 * skew]]))
     (0.0, 1.0)
     """
-    return float(np.clip(2.0 - float(np.mean(one * other)) / _BY_MISTAKE, 0.0, 1.0))
+    return float(np.clip(2.0 - _covariance(halves) / _BY_MISTAKE, 0.0, 1.0))
+
+
+def _covariance(halves: npt.NDArray[np.float32]) -> float:
+    """What the halves of a split agree on: the mean product of their log-priors."""
+    return float(np.mean(halves[:, 0] * halves[:, 1]))
 
 
 def balance(logits: npt.NDArray[np.floating], log_prior: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:

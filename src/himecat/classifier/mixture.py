@@ -20,8 +20,8 @@ FloatArray = npt.NDArray[np.float32]
 _PLACED_WEIGHT = 4.0
 # Mass of a uniform prior when the label prior is learned, as a share of the documents' own.
 _UNIFORM_SHARE = 0.3
-# Documents without a label from which it is seen how frequent leaves are.
-_ENOUGH = 6_000
+ENOUGH = 25_000
+"""Documents without a label from which it is seen how frequent leaves are."""
 # Within-leaf whitening: its exponent (1: all of it), how far the covariance is drawn to a multiple of the identity, the
 # exponent that sharpens the posterior it is taken from, and how much more concentrated leaves are afterwards.
 _WHITENING, _COVARIANCE_SHRINKAGE, _SHARPENED, _TIGHTER = 0.5, 0.5, 2.0, 1.5
@@ -55,7 +55,9 @@ class Anchors:
 
     def unlabelled(self, n_documents: int) -> npt.NDArray[np.int64]:
         """Rows of documents without a label: enough of them to see how frequent leaves are."""
-        return np.setdiff1d(np.arange(n_documents), self.rows)[:_ENOUGH]
+        rows = np.setdiff1d(np.arange(n_documents), self.rows)
+        # Drawn, as a file may be sorted by what it is about; always the same ones, for all threads.
+        return rows if len(rows) <= ENOUGH else np.random.default_rng(0).choice(rows, ENOUGH, replace=False)
 
     def clamp(self, posterior: FloatArray) -> None:
         """Set the posterior of the labelled documents to zero at the leaves they cannot belong to."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from himecat.errors import UsageError
 
-MAX_TOKENS = 128
+MAX_TOKENS = 256
 """Longer texts are cut here: what a text is about stands at its start, and the work grows with the square."""
 
 _MEGABYTE = 1 << 20
