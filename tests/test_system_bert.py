@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,30 @@ def test_the_filling_of_a_batch_does_not_change_a_text(folder: str) -> None:
         with torch.inference_mode():
             alone = np.concatenate([function([row]).numpy() for row in rows])
         assert np.allclose(together, alone, atol=1e-5)
+
+
+def test_texts_of_other_lengths_beside_it_change_no_gradient(folder: str) -> None:
+    transformer = Transformer.of(task_of(["jazz"], {0: JAZZ}, folder), "bert")
+    transformer.model.eval()
+    rows = transformer.tokens(["old " * length + "jazz" for length in (9, 2, 14, 1, 30, 5, 7, 3, 21, 11)], 64)
+    weight = transformer.body.embeddings.word_embeddings.weight
+    gradients = []
+    for vectors in (
+        transformer.sentences(rows),
+        torch.cat([transformer.sentences([row]) for row in rows]),
+    ):
+        (vectors * torch.arange(10.0)[:, None] * torch.arange(vectors.shape[1])).sum().backward()
+        gradients.append(weight.grad.clone())
+        weight.grad = None
+    assert torch.allclose(gradients[0], gradients[1], atol=1e-3, rtol=1e-3)
+    assert gradients[0].any()
+
+
+def test_placing_with_numbers_of_16_bits_changes_next_to_nothing(folder: str) -> None:
+    task, truth = easy(folder)
+    found = replace(QUICK, bfloat16=True).fit_predict(task)
+    assert (found == QUICK.fit_predict(task)).mean() > 0.95
+    assert (found == truth).mean() > 0.9
 
 
 def test_the_rate_rises_to_its_height_and_falls_to_nothing() -> None:

@@ -12,7 +12,6 @@ from himecat.compare.systems._transformer import (
     IntArray,
     TokenRows,
     Transformer,
-    apply_to_all,
     in_batches,
 )
 from himecat.compare.systems.system import NodeArray, Task, parameter
@@ -64,7 +63,8 @@ class Bert(FineTuned):
             return torch.nn.functional.cross_entropy(scores, torch.from_numpy(classes[batch]))
 
         self.train(task, transformer, (transformer.body, head), loss, batches)
-        with task.progress.stage("Placing documents", total=len(rows)) as stage:
-            scores = apply_to_all(lambda batch: head(transformer.first_tokens(batch)), rows, stage)
+        scores = self.place(
+            task, "Placing documents", lambda batch: head(transformer.first_tokens(batch)), rows
+        )
         found: NodeArray = leaves[scores.argmax(axis=1)]
         return found

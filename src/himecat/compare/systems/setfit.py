@@ -13,7 +13,6 @@ from himecat.compare.systems._transformer import (
     IntArray,
     TokenRows,
     Transformer,
-    apply_to_all,
     in_batches,
 )
 from himecat.compare.systems.system import NodeArray, Task, parameter
@@ -65,8 +64,7 @@ class SetFit(FineTuned):
             return torch.nn.functional.mse_loss(found, torch.from_numpy(same[batch]))
 
         self.train(task, transformer, (transformer.model,), loss, batches)
-        with task.progress.stage("Encoding documents", total=len(rows)) as stage:
-            vectors = apply_to_all(transformer.sentences, rows, stage)
+        vectors = self.place(task, "Encoding documents", transformer.sentences, rows)
         return task.predict_flat(vectors, LogisticRegression(C=self.c, max_iter=1000))
 
 

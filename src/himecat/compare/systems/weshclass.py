@@ -19,11 +19,14 @@ from himecat.compare.systems._wesh_selftraining import self_train
 from himecat.compare.systems.system import NodeArray, System, Task, parameter, with_metadata_words
 from himecat.errors import UsageError
 from himecat.input.corpus import Corpus, Ragged
-from himecat.paper.synthesis import SyntheticDocuments, nearest_words
+from himecat.paper.synthesis import SyntheticDocuments
 from himecat.runtime.threads import run_parallel
 
 FloatArray = npt.NDArray[np.float32]
 Keywords = Mapping[int, npt.NDArray[np.int64]]
+
+# Vectors whose nearest word is looked for together: their products with all words take much memory.
+_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -228,10 +231,23 @@ def make_pseudo_documents(
         def documents_of(node: int) -> npt.NDArray[np.int32]:
             rng = np.random.default_rng([task.seed, node])
             drawn = topics[node].draw(settings.beta, rng)
-            starts = nearest_words(drawn, vectors, 1)[0][:, 0]
+            starts = nearest_word(drawn, vectors)
             texts = language.texts_from(np.repeat(starts, sentences), sentence, int(rng.integers(2**31)))
             stage.advance()
             return texts.reshape(settings.beta, sentences * sentence)[:, :length]
 
         made = run_parallel([partial(documents_of, node) for node in topics], task.threads)
     return SyntheticDocuments.from_matrices(dict(zip(topics, made, strict=True)), len(taxonomy))
+
+
+def nearest_word(drawn: npt.NDArray[np.float32], vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
+    """The word with the largest dot product with each vector; the first of equal ones.
+
+    Examples
+    --------
+    >>> nearest_word(np.array([[2, 1], [0, 1]]), np.eye(2)).tolist()
+    [0, 1]
+    """
+    starts = range(0, len(drawn), _AT_ONCE)
+    empty = np.zeros(0, dtype=np.int64)
+    return np.concatenate([empty, *((drawn[at : at + _AT_ONCE] @ vectors.T).argmax(axis=1) for at in starts)])
