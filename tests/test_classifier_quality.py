@@ -146,7 +146,7 @@ def test_every_label_is_held_out_once_but_calibration_stops_when_it_has_enough()
     assert [len(fold) for fold in plan.folds] == [200, 200]
     every = np.concatenate([*plan.folds, *plan.further])
     assert sorted(every.tolist()) == list(range(1000))
-    assert plan.n_fits == 1 + 2 * 2 + 3 + 3
+    assert plan.n_fits == 1 + 2 * 2 + 3 + 5
     # Beyond some thousand labels the further fits are not worth what they cost.
     lots = replace(many, rows=np.arange(8000), nodes=np.repeat([1, 2], 4000))
     assert plan_folds(tree, lots, 9000, Default()).further == ()

