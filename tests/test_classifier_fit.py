@@ -330,7 +330,7 @@ def test_progress_counts_every_fit(letters: tuple[Corpus, Supervision], seed: in
     steps: list[int] = []
     method = Default(learn_prior=learn_prior)
     fit(*letters, method, seed=seed, advance=steps.append)
-    assert sum(steps) == plan_folds(TREE, letters[1], 330, method).n_fits == 11 + 3 * learn_prior
+    assert sum(steps) == plan_folds(TREE, letters[1], 330, method).n_fits == 11 + 5 * learn_prior
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
