@@ -71,7 +71,7 @@ def test_the_cluster_listens_on_the_loopback_address_only(cluster: Cluster) -> N
 def test_results_come_in_the_order_of_the_items_from_both_nodes(engine: Engine) -> None:
     assert engine.workers == 2
     assert list(engine.map(added, range(20), common=5)) == list(range(5, 25))
-    found = list(engine.map(where, range(8), common=0.2))
+    found = list(engine.map(where, range(8), common=1.0))
     assert [item for item, *_ in found] == list(range(8))
     assert len({node for _, node, _ in found}) == 2
 
