@@ -556,6 +556,7 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"ngrams": False},
     {"votes": False},
     {"weigh_words": False},
+    {"first_words": False},
     {"learn_weights": False},
     {"learn_trust": False},
     {"use_names": False},
@@ -579,6 +580,14 @@ def test_every_hyperparameter_reaches_its_room(way: str, change: dict[str, Any])
         for row, d in enumerate(topic_documents(45))
     ]
     documents = partly_labelled(documents, 24)
+    if "first_words" in change:
+        # Long texts, and many, of which only the beginning says something.
+        rng, everything = np.random.default_rng(0), " ".join(d["text"] for d in documents).split()
+        documents = [
+            d | {"text": " ".join([d["text"], d["text"], *rng.choice(everything, 40)]), "id": f"{turn}-{row}"}
+            for turn in range(3)
+            for row, d in enumerate(documents)
+        ]
     options = DEFAULT if way == "default" else SMALL | {"samples": 4_000, "epochs": 1}
     if "learn_prior" in change:
         # By cross-validation so few documents say too little about the prior.

@@ -5,7 +5,7 @@ newest. `model-v1` was made by the first release, `model-v2` with the default th
 topics, biases and the confidence of the likeliest path were added to that, `model-v4` when every part of a model
 came to keep its own state, `model-v5` when model.json came to carry a digest of itself,
 `model-v6` when the weights of opinions came to be learned, `model-v7` when documents came to vote on each other and
-trees to be changed.
+trees to be changed, `model-v8` when the first words of a text came to count more.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ THIRD = FIXTURES / "model-v3"
 FOURTH = FIXTURES / "model-v4"
 FIFTH = FIXTURES / "model-v5"
 SIXTH = FIXTURES / "model-v6"
-NEWEST = FIXTURES / "model-v7"
-ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, FIFTH, SIXTH, NEWEST]
+SEVENTH = FIXTURES / "model-v7"
+NEWEST = FIXTURES / "model-v8"
+ALL_KEPT = [KEPT, SECOND, THIRD, FOURTH, FIFTH, SIXTH, SEVENTH, NEWEST]
 TREE = {"animals": {"pets": None, "wild": {"birds": None, "fish": None}}, "vehicles": None}
 TEXTS = {
     "pets": "the cat and the dog sleep in the warm house of the family",
@@ -71,6 +72,17 @@ def training_documents(n: int = 48, labelled: int = 12) -> list[Document]:
         if row % 3:
             documents[-1]["by"] = [AUTHORS[leaf]]
     return documents
+
+
+def titled_documents() -> list[Document]:
+    """Texts that begin with words of their leaf, and go on with fewer of them; enough to learn from that."""
+    rng = np.random.default_rng(1)
+    everything = " ".join(TEXTS.values()).split()
+    return [
+        one
+        | {"text": " ".join([one["text"]] * 2 + [*rng.choice([*one["text"].split() * 6, *everything], 40)])}
+        for one in training_documents(128, labelled=32)
+    ]
 
 
 def small_model(**options: Any) -> HiMeCat:
@@ -111,7 +123,7 @@ def write_fixture(folder: Path) -> None:
     Only a new version of the folder's format is a reason to call this, with a folder of that version; the old
     ones stay as they are, because people have models like them.
     """
-    model = default_model().fit(training_documents(96, labelled=32))
+    model = default_model().fit(titled_documents())
     model.save(folder, corpus=False)
     answers = {
         "documents": NEW,
@@ -152,11 +164,11 @@ def test_a_kept_model_has_all_its_parts(kept: Path) -> None:
 
 
 def test_the_kept_models_are_of_all_kinds() -> None:
-    first, second, third, fourth, fifth, sixth, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
+    first, second, third, fourth, fifth, sixth, seventh, newest = (HiMeCat.load(kept) for kept in ALL_KEPT)
     assert (first.method_.space, first.method_.classifier) == ("sampled", "kim-cnn")
     assert len(first.history_) > 10
     assert isinstance(first.classifier_, TopDownClassifier)
-    for later in (second, third, fourth, fifth, sixth, newest):
+    for later in (second, third, fourth, fifth, sixth, seventh, newest):
         assert isinstance(later.method_, Default)
         assert later.history_ == []
         assert isinstance(later.classifier_, DefaultClassifier)
@@ -165,13 +177,16 @@ def test_the_kept_models_are_of_all_kinds() -> None:
     assert second.method_.topics == 0
     assert "topics" not in second.classifier_.views.centres
     assert second.classifier_.calibration.bias == second.classifier_.calibration.paths == ()
-    for later in (third, fourth, fifth, sixth, newest):
+    for later in (third, fourth, fifth, sixth, seventh, newest):
         assert later.method_.topics > 0
         assert later.classifier_.views["topics"].vectors.size > 0
         assert any(later.classifier_.calibration.bias)
         assert len(later.classifier_.calibration.paths) == 3
+    assert isinstance(seventh.classifier_, DefaultClassifier)
     assert isinstance(newest.classifier_, DefaultClassifier)
-    assert newest.classifier_.scorer.votes is not None
+    assert seventh.classifier_.scorer.votes is not None
+    assert seventh.classifier_.views["words"].first_words == 1.0
+    assert newest.classifier_.views["words"].first_words > 1.0
 
 
 def test_every_version_of_the_format_has_a_kept_model() -> None:
@@ -474,6 +489,10 @@ PART_DAMAGES: dict[str, tuple[Damage, str]] = {
     "no state of a part": (lambda d, a: d["classifier"]["settings"].pop("scorer"), "'scorer'"),
     "a part of another kind": (lambda d, a: d["classifier"].update(settings=[1]), "does not fit"),
     "other words": (lambda d, a: cut(d, "vocabulary"), "'words' should hold"),
+    "first words that count nothing": (
+        lambda d, a: d["classifier"]["settings"]["views"]["words"]["settings"].update(first_words=0.0),
+        "'first_words' is no weight",
+    ),
 }
 
 

@@ -71,6 +71,8 @@ class Default(_Method):
         Whether documents that share a metadata value vote on each other's leaf.
     weigh_words : bool
         Whether the words of a document are weighted by how informative they are.
+    first_words : bool
+        Whether the first words of a document count more, as far as they say more than the others.
     learn_weights : bool
         Whether the weights of an encoder and of the opinions are learned from the labelled documents.
     use_metadata, learn_trust : bool
@@ -107,6 +109,7 @@ class Default(_Method):
     ngrams: bool = True
     votes: bool = True
     weigh_words: bool = True
+    first_words: bool = True
     learn_weights: bool = True
     use_metadata: bool = True
     learn_trust: bool = True

@@ -229,7 +229,12 @@ def fit_default(
         "values, need",
     )
     words = WordsView(
-        method.dimension, method.contexts, method.weigh_words, kinds, None if space is None else space.words
+        method.dimension,
+        method.contexts,
+        method.weigh_words,
+        kinds,
+        None if space is None else space.words,
+        first_words=None if method.first_words else 1.0,
     )
     topics = [TopicsView(method.topics)] if method.topics else []
     ngrams = [NgramsView(MOST_CELLS // top.n_leaves)] if method.ngrams and not material.several else []
@@ -250,6 +255,8 @@ def fit_default(
         release_memory()
         weights = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
         notes = [f"{kind} weights: {told(own)}" for kind, own in weights.items() if own]
+        if learned["words"].first_words > 1.0:
+            notes.append(f"the first words of a text count {learned['words'].first_words:.1f} times")
         stage.advance(1, note="; ".join(notes) or None)
     classifier: DefaultClassifier | SeveralClassifier
     if material.several:

@@ -15,7 +15,7 @@ from himecat.input.corpus import Corpus
 from himecat.input.intake import Each
 from himecat.input.pile import Pile
 from himecat.input.validate import Material
-from himecat.views.base import Batch, Everyone
+from himecat.views.base import Everyone
 from himecat.views.combined import DocumentVectors, Views
 from himecat.views.matrices import FloatArray
 from himecat.views.value_sums import Marks, Pass, Seen, sum_pile
@@ -32,7 +32,7 @@ class _Directions:
     kinds: Sequence[str]
 
     def __call__(self, corpus: Corpus) -> Seen:
-        texts = self.views.texts(Batch(corpus, _MANY))
+        texts = self.views.texts(self.views.batch(corpus, _MANY))
         columns = {kind: corpus.metadata[kind] for kind in self.kinds}
         return Seen(
             {

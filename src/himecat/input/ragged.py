@@ -71,6 +71,11 @@ class Ragged:
         """For every value, the row it stands in."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths)
 
+    @property
+    def position_of_value(self) -> OffsetArray:
+        """For every value, its position in its row."""
+        return np.arange(len(self.values)) - np.repeat(self.offsets[:-1], self.lengths)
+
     def totals(self, n_values: int) -> npt.NDArray[np.int64]:
         """How often each of the values 0, 1, ... occurs in all rows together.
 
@@ -164,14 +169,21 @@ class Ragged:
         >>> Ragged.from_lists([[5, 6, 7], [8]]).head(2).values.tolist()
         [5, 6, 8]
         """
-        lengths = self.lengths
-        position = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.zeros_like(self.offsets)
-        np.cumsum(np.minimum(lengths, longest), out=offsets[1:])
-        return Ragged(self.values[position < longest], offsets)
+        np.cumsum(np.minimum(self.lengths, longest), out=offsets[1:])
+        return Ragged(self.values[self.position_of_value < longest], offsets)
 
-    def counts(self, n_columns: int, *, binary: bool = False, dtype: npt.DTypeLike = np.float32) -> Any:
+    def counts(
+        self,
+        n_columns: int,
+        *,
+        binary: bool = False,
+        weights: npt.NDArray[np.float32] | None = None,
+        dtype: npt.DTypeLike = np.float32,
+    ) -> Any:
         """How often each value occurs in each row, as a sparse matrix; `binary`: 1 where it occurs.
+
+        With `weights`, one for every value, these are added up instead.
 
         Examples
         --------
@@ -180,9 +192,9 @@ class Ragged:
         """
         from scipy.sparse import csr_matrix
 
-        ones: npt.NDArray[Any] = np.ones(len(self.values), dtype=dtype)
+        counted: npt.NDArray[Any] = np.ones(len(self.values), dtype=dtype) if weights is None else weights
         # A copy: adding up duplicates reorders the indices, and these are the rows' own.
-        found = csr_matrix((ones, self.values, self.offsets), shape=(len(self), n_columns), copy=True)
+        found = csr_matrix((counted, self.values, self.offsets), shape=(len(self), n_columns), copy=True)
         found.sum_duplicates()
         if binary:
             found.data[:] = 1.0

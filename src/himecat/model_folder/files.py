@@ -19,7 +19,7 @@ from himecat.errors import ModelFolderError
 from himecat.runtime.files import CORPUS_FILE, MODEL_FILE, MODEL_FORMAT, WEIGHTS_FILE, atomic_folder
 from himecat.runtime.leftovers import recover
 
-VERSION = 7
+VERSION = 8
 HEADER_KEYS = ("format", "version", "himecat", "weights", "digest")
 CORPUS_KEY = "corpus"
 """Describes the file with the corpus, in the header of folders that keep it; older readers of format 5 pass over it."""

@@ -19,6 +19,7 @@ from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
+from himecat.views.first_words import FIRST
 from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
 from himecat.views.value_sums import ValueSums
 
@@ -42,6 +43,8 @@ class Batch:
         The documents, in the ids of the model's own vocabularies.
     n_batches : int
         How many batches of this size there are in all.
+    first_words : float
+        How often each of the first words of a text counts.
     directions : array, optional
         Unit directions of the documents, known to views that smooth them.
     everyone : Everyone, optional
@@ -54,11 +57,14 @@ class Batch:
     [[2.0, 1.0]]
     """
 
-    def __init__(self, corpus: Corpus, n_batches: int = 1, *, lean: bool = False) -> None:
+    def __init__(
+        self, corpus: Corpus, n_batches: int = 1, *, first_words: float = 1.0, lean: bool = False
+    ) -> None:
         """Remember the documents; nothing is computed yet. A lean batch computes matrices again, and keeps none."""
         self._lean = lean
         self.corpus = corpus
         self.n_batches = n_batches
+        self.first_words = first_words
         self.directions: FloatArray | None = None
         self.everyone: Everyone | None = None
         self._made: dict[str, Any] = {}
@@ -69,7 +75,17 @@ class Batch:
     @property
     def counts(self) -> Any:
         """Documents x words as a sparse matrix of counts."""
-        return self.once("counts", lambda: self.corpus.tokens.counts(len(self.corpus.words)))
+
+        def make() -> Any:
+            tokens = self.corpus.tokens
+            weights = None
+            if self.first_words != 1.0:
+                weights = np.where(
+                    tokens.position_of_value < FIRST, np.float32(self.first_words), np.float32(1.0)
+                )
+            return tokens.counts(len(self.corpus.words), weights=weights)
+
+        return self.once("counts", make)
 
     @property
     def frequencies(self) -> Any:
@@ -141,12 +157,15 @@ class View(Protocol):
         parts. Such a view learns after the others, and finds the directions in the batch.
     apart : bool
         Whether its features get a classifier of their own, instead of standing beside those of the other views.
+    first_words : float or None
+        How often each of the first words of a text counts, for all views; None where that is to be learned.
     """
 
     name: ClassVar[str]
     weight: float = 1.0
     smooths: ClassVar[bool] = False
     apart: ClassVar[bool] = False
+    first_words: float | None = 1.0
 
     @property
     def n_features(self) -> int:

@@ -14,6 +14,7 @@ from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, release_memory, run_serial
 from himecat.views.base import Batch, Everyone, Group, Phrase, State, View, view_class
+from himecat.views.first_words import weight_of_first_words
 from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
 from himecat.views.ppmi import preload_kernels
 
@@ -117,12 +118,16 @@ class Views:
         n_batches : int
             How many such batches there are in all.
         """
-        batch = Batch(corpus, n_batches)
+        batch = self.batch(corpus, n_batches)
         batch.directions = text = self.texts(batch)
         added = [view.see(batch) for view in self.views if view.smooths]
         return DocumentVectors(
             text, _smoothed(text, added), *_features(self.views, batch), *_groups(self.views, batch)
         )
+
+    def batch(self, corpus: Corpus, n_batches: int = 1) -> Batch:
+        """Documents as these views read them."""
+        return Batch(corpus, n_batches, first_words=_first_words(self.views) or 1.0)
 
     def texts(self, batch: Batch) -> FloatArray:
         """Unit directions of documents without what metadata values let expect."""
@@ -220,11 +225,16 @@ def learn_views(
             raise UsageError(f"There are two views of the name {name!r}: give one of them another.")
         if not name or "/" in name:
             raise UsageError(f"A view cannot have the name {name!r}: leave out the /.")
-    batch = Batch(corpus)
-    taught = Batch(learn_from.pop(), lean=True) if learn_from else batch
+    known = known or {}
+    more = learn_from.pop() if learn_from else corpus
+    first_words = _first_words([known.get(view.name, view) for view in views])
+    if first_words is None:
+        first_words = weight_of_first_words(more.tokens, len(more.words), seed=seed)
+    batch = Batch(corpus, first_words=first_words)
+    taught = batch if more is corpus else Batch(more, first_words=first_words, lean=True)
+    del more
     # Needed by several views, which learn at the same time.
     counts, _, _ = batch.counts, batch.frequencies, taught.idf
-    known = known or {}
     jobs: list[Any] = [
         partial(known.get, view.name)
         if view.name in known
@@ -273,6 +283,10 @@ def learn_views(
     return Views(tuple(learned), centres, weights), DocumentVectors(
         text, smoothed, *_features(learned, batch), *_groups(learned, batch)
     )
+
+
+def _first_words(views: Iterable[View]) -> float | None:
+    return next((view.first_words for view in views if view.first_words != 1.0), 1.0)
 
 
 def _checked(view: View, rows: Any, n_documents: int) -> FloatArray:

@@ -57,7 +57,7 @@ class NgramsView(View):
         """Count in how many documents each n-gram occurs."""
         words = batch.corpus.words.names
         per_word = np.array([_count(word) for word in words], dtype=np.int64)
-        if float((batch.counts @ per_word.astype(np.float32)).sum()) > MOST_ENTRIES or not len(words):
+        if int(batch.corpus.tokens.totals(len(words)) @ per_word) > MOST_ENTRIES or not len(words):
             return self
         spelled = _matrix(words)
         if spelled.shape[1] > self.most:

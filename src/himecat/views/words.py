@@ -33,6 +33,8 @@ class WordsView(View):
         Unit vectors of the words; given in advance, they are taken as they are.
     weights, idf : arrays
         Weight of each word in the direction, and inverse document frequency.
+    first_words : float, optional
+        How often each of the first words of a text counts; by default it is learned.
     """
 
     dimension: int = 300
@@ -42,6 +44,7 @@ class WordsView(View):
     vectors: Any = None
     weights: Any = None
     idf: Any = None
+    first_words: float | None = None
 
     name = "words"
 
@@ -66,7 +69,9 @@ class WordsView(View):
                 run=run,
             )
         weights = found.lengths * batch.idf if self.weigh_words else np.ones_like(batch.idf)
-        return replace(self, vectors=found.vectors, weights=weights, idf=batch.idf)
+        return replace(
+            self, vectors=found.vectors, weights=weights, idf=batch.idf, first_words=batch.first_words
+        )
 
     def see(self, batch: Batch) -> FloatArray:
         """Unit directions of the texts."""
@@ -86,12 +91,20 @@ class WordsView(View):
         return weighted_sums(phrase_counts(phrases, len(self.vectors)), self.weights, self.vectors)
 
     def state(self) -> State:
-        """The vectors, weights and inverse document frequencies."""
-        return {}, {"vectors": self.vectors, "weights": self.weights, "idf": self.idf}
+        """The vectors, weights and inverse document frequencies, and how often the first words count."""
+        return {"first_words": self.first_words}, {
+            "vectors": self.vectors,
+            "weights": self.weights,
+            "idf": self.idf,
+        }
 
     @classmethod
     def from_state(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The learned view again."""
         vectors, weights, idf = arrays["vectors"], arrays["weights"], arrays["idf"]
         check_shapes({"words/weights": (weights, (len(vectors),)), "words/idf": (idf, (len(vectors),))})
-        return cls(dimension=vectors.shape[1], vectors=vectors, weights=weights, idf=idf)
+        # Folders of format 7 and before do not have it.
+        first = float(settings.get("first_words", 1.0))
+        if not 1.0 <= first <= 1e6:
+            raise ValueError("'first_words' is no weight")
+        return cls(dimension=vectors.shape[1], vectors=vectors, weights=weights, idf=idf, first_words=first)
