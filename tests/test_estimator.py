@@ -581,10 +581,14 @@ def test_every_hyperparameter_reaches_its_room(way: str, change: dict[str, Any])
     ]
     documents = partly_labelled(documents, 24)
     if "first_words" in change:
-        # Long texts, and many, of which only the beginning says something.
-        rng, everything = np.random.default_rng(0), " ".join(d["text"] for d in documents).split()
+        # Long texts, and many, whose beginning says more than the rest.
+        rng, everything = np.random.default_rng(0), " ".join(d["text"] for d in documents).split()[:40]
         documents = [
-            d | {"text": " ".join([d["text"], d["text"], *rng.choice(everything, 40)]), "id": f"{turn}-{row}"}
+            d
+            | {
+                "text": " ".join([d["text"], *rng.choice([*d["text"].split() * 3, *everything], 60)]),
+                "id": f"{turn}-{row}",
+            }
             for turn in range(3)
             for row, d in enumerate(documents)
         ]

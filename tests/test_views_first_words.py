@@ -11,7 +11,7 @@ from himecat.input.ragged import Ragged
 from himecat.methods import Default
 from himecat.views.base import Batch
 from himecat.views.combined import Views, learn_views
-from himecat.views.first_words import FIRST, weight_of_first_words
+from himecat.views.first_words import WINDOW, Weights, weights_of_first_words
 from himecat.views.metadata import MetadataView
 from himecat.views.ngrams import NgramsView
 from himecat.views.topics import TopicsView
@@ -32,57 +32,64 @@ def drawn(about: Words, length: int, share: float, rng: np.random.Generator) -> 
     return np.where(rng.random((len(about), length)) < share, own, other)
 
 
-def weight(*parts: Words) -> float:
-    return weight_of_first_words(Ragged.from_lists(np.hstack(parts).tolist()), N_WORDS)
+def weights(*parts: Words) -> Weights:
+    return weights_of_first_words(Ragged.from_lists(np.hstack(parts).tolist()), N_WORDS)
 
 
 def test_a_title_counts_more_the_more_it_says() -> None:
     rng = np.random.default_rng(0)
     about = subjects(2000, rng)
     text = drawn(about, 60, 0.3, rng)
-    found = [weight(drawn(about, FIRST, share, rng), text) for share in (0.3, 0.45, 0.6, 0.9)]
-    assert found[0] == pytest.approx(1.0, abs=0.2)
+    found = [weights(drawn(about, 2 * WINDOW, share, rng), text) for share in (0.45, 0.6, 0.9)]
+    for one, least in zip(found, (1.1, 1.5, 2.0), strict=True):
+        assert min(one[:2]) > least
+        assert max(one[2:]) < 1.2
     assert found == sorted(found)
-    assert found[1] > 1.2
-    assert found[2] > 1.6
+    assert max(weights(text), default=1.0) < 1.2
 
 
 def test_what_says_less_than_the_rest_counts_as_much_as_it() -> None:
     rng = np.random.default_rng(0)
-    about = subjects(500, rng)
+    about = subjects(2000, rng)
     text = drawn(about, 60, 0.3, rng)
-    salutation = np.tile(np.arange(900, 900 + FIRST), (500, 1))
-    assert weight(salutation, text) == 1.0
-    assert weight(drawn(about, FIRST, 0.05, rng), text) == 1.0
+    salutation = np.tile(np.arange(900, 900 + WINDOW), (2000, 1))
+    for nothing in (salutation, drawn(about, WINDOW, 0.05, rng)):
+        assert (weights(nothing, text) or (1.0,))[0] == 1.0
+
+
+def test_where_the_rest_is_about_nothing_there_is_nothing_to_compare_with() -> None:
+    rng = np.random.default_rng(0)
+    about = subjects(500, rng)
+    assert weights(drawn(about, 2 * WINDOW, 0.9, rng), drawn(about, 60, 0.0, rng)) == ()
 
 
 def test_short_texts_and_few_texts_say_nothing() -> None:
     rng = np.random.default_rng(0)
     about = subjects(500, rng)
-    title, text = drawn(about, FIRST, 0.9, rng), drawn(about, 60, 0.3, rng)
-    assert weight(title, text) > 1.5
-    assert weight(title[:90], text[:90]) == 1.0
-    assert weight(title, text[:, : 2 * FIRST - 1]) == 1.0
-    assert weight_of_first_words(Ragged.from_lists([]), 0) == 1.0
+    title, text = drawn(about, 2 * WINDOW, 0.9, rng), drawn(about, 60, 0.3, rng)
+    assert weights(title, text)
+    assert weights(title[:90], text[:90]) == ()
+    assert weights(title, text[:, : 4 * WINDOW - 1]) == ()
+    assert weights_of_first_words(Ragged.from_lists([]), 0) == ()
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     rng = np.random.default_rng(0)
     about = subjects(200, rng)
-    rows = np.hstack([drawn(about, FIRST, 0.8, rng), drawn(about, 40, 0.2, rng)])
+    rows = np.hstack([drawn(about, 2 * WINDOW, 0.8, rng), drawn(about, 60, 0.3, rng)])
     return read_corpus([" ".join(f"w{word}" for word in row) for row in rows.tolist()])
 
 
-def views_of(corpus: Corpus, first_words: float | None = None) -> Views:
+def views_of(corpus: Corpus, first_words: Weights | None = None) -> Views:
     words = WordsView(dimension=20, contexts=500, first_words=first_words)
     return learn_views([words, TopicsView(10), NgramsView(), MetadataView()], corpus)[0]
 
 
 def test_first_words_count_more_in_every_view(corpus: Corpus) -> None:
-    views, plain = views_of(corpus), views_of(corpus, 1.0)
-    assert plain["words"].first_words == 1.0
-    assert views["words"].first_words > 1.5
+    views, plain = views_of(corpus), views_of(corpus, ())
+    assert plain["words"].first_words == ()
+    assert views["words"].first_words[0] > 1.5
     seen, before = views.see(corpus), plain.see(corpus)
     assert abs(seen.features - before.features).max() > 0.01
     assert abs(seen.apart - before.apart).max() > 0.01
@@ -92,11 +99,11 @@ def test_first_words_count_more_in_every_view(corpus: Corpus) -> None:
 
 
 def test_a_batch_counts_first_words_as_often_as_it_is_told() -> None:
-    text = " ".join(["red", "red", *"abcdefghij", "red", "owl"])
+    text = " ".join(["red", "red", "a", "b", "c", "d", "red", *"efghi", "red", "owl"])
     corpus = read_corpus([text, "owl"])
     names = list(corpus.words.names)
-    counts = Batch(corpus, first_words=2.5).counts.toarray()
-    assert counts[0, names.index("red")] == 6.0
+    counts = Batch(corpus, first_words=(2.5, 1.5)).counts.toarray()
+    assert counts[0, names.index("red")] == 2.5 + 2.5 + 1.5 + 1.0
     assert counts[0, names.index("owl")] == 1.0
     assert counts[1, names.index("owl")] == 2.5
 

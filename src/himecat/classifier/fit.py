@@ -234,7 +234,7 @@ def fit_default(
         method.weigh_words,
         kinds,
         None if space is None else space.words,
-        first_words=None if method.first_words else 1.0,
+        first_words=None if method.first_words else (),
     )
     topics = [TopicsView(method.topics)] if method.topics else []
     ngrams = [NgramsView(MOST_CELLS // top.n_leaves)] if method.ngrams and not material.several else []
@@ -255,8 +255,9 @@ def fit_default(
         release_memory()
         weights = {"metadata": learned["metadata"].weights, "view": learned.weights if views else {}}
         notes = [f"{kind} weights: {told(own)}" for kind, own in weights.items() if own]
-        if learned["words"].first_words > 1.0:
-            notes.append(f"the first words of a text count {learned['words'].first_words:.1f} times")
+        if first := learned["words"].first_words:
+            counted = ", ".join(f"{weight:.1f}" for weight in first)
+            notes.append(f"the first words of a text count {counted} times")
         stage.advance(1, note="; ".join(notes) or None)
     classifier: DefaultClassifier | SeveralClassifier
     if material.several:

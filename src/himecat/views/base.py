@@ -19,7 +19,7 @@ from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.first_words import FIRST
+from himecat.views.first_words import WINDOW, Weights
 from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
 from himecat.views.value_sums import ValueSums
 
@@ -43,8 +43,8 @@ class Batch:
         The documents, in the ids of the model's own vocabularies.
     n_batches : int
         How many batches of this size there are in all.
-    first_words : float
-        How often each of the first words of a text counts.
+    first_words : tuple of float
+        How often each of the first words of a text counts, window by window.
     directions : array, optional
         Unit directions of the documents, known to views that smooth them.
     everyone : Everyone, optional
@@ -58,7 +58,7 @@ class Batch:
     """
 
     def __init__(
-        self, corpus: Corpus, n_batches: int = 1, *, first_words: float = 1.0, lean: bool = False
+        self, corpus: Corpus, n_batches: int = 1, *, first_words: Weights = (), lean: bool = False
     ) -> None:
         """Remember the documents; nothing is computed yet. A lean batch computes matrices again, and keeps none."""
         self._lean = lean
@@ -79,10 +79,9 @@ class Batch:
         def make() -> Any:
             tokens = self.corpus.tokens
             weights = None
-            if self.first_words != 1.0:
-                weights = np.where(
-                    tokens.position_of_value < FIRST, np.float32(self.first_words), np.float32(1.0)
-                )
+            if self.first_words:
+                steps = np.array([*self.first_words, 1.0], dtype=np.float32)
+                weights = steps[np.minimum(tokens.position_of_value // WINDOW, len(self.first_words))]
             return tokens.counts(len(self.corpus.words), weights=weights)
 
         return self.once("counts", make)
@@ -157,7 +156,7 @@ class View(Protocol):
         parts. Such a view learns after the others, and finds the directions in the batch.
     apart : bool
         Whether its features get a classifier of their own, instead of standing beside those of the other views.
-    first_words : float or None
+    first_words : tuple of float or None
         How often each of the first words of a text counts, for all views; None where that is to be learned.
     """
 
@@ -165,7 +164,7 @@ class View(Protocol):
     weight: float = 1.0
     smooths: ClassVar[bool] = False
     apart: ClassVar[bool] = False
-    first_words: float | None = 1.0
+    first_words: Weights | None = ()
 
     @property
     def n_features(self) -> int:

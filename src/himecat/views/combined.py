@@ -14,7 +14,7 @@ from himecat.errors import UsageError
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, release_memory, run_serial
 from himecat.views.base import Batch, Everyone, Group, Phrase, State, View, view_class
-from himecat.views.first_words import weight_of_first_words
+from himecat.views.first_words import Weights, weights_of_first_words
 from himecat.views.matrices import FloatArray, check_shapes, side_by_side, unit_in_place
 from himecat.views.ppmi import preload_kernels
 
@@ -127,7 +127,7 @@ class Views:
 
     def batch(self, corpus: Corpus, n_batches: int = 1) -> Batch:
         """Documents as these views read them."""
-        return Batch(corpus, n_batches, first_words=_first_words(self.views) or 1.0)
+        return Batch(corpus, n_batches, first_words=_first_words(self.views) or ())
 
     def texts(self, batch: Batch) -> FloatArray:
         """Unit directions of documents without what metadata values let expect."""
@@ -229,7 +229,7 @@ def learn_views(
     more = learn_from.pop() if learn_from else corpus
     first_words = _first_words([known.get(view.name, view) for view in views])
     if first_words is None:
-        first_words = weight_of_first_words(more.tokens, len(more.words), seed=seed)
+        first_words = weights_of_first_words(more.tokens, len(more.words), seed=seed)
     batch = Batch(corpus, first_words=first_words)
     taught = batch if more is corpus else Batch(more, first_words=first_words, lean=True)
     del more
@@ -285,8 +285,8 @@ def learn_views(
     )
 
 
-def _first_words(views: Iterable[View]) -> float | None:
-    return next((view.first_words for view in views if view.first_words != 1.0), 1.0)
+def _first_words(views: Iterable[View]) -> Weights | None:
+    return next((view.first_words for view in views if view.first_words != ()), ())
 
 
 def _checked(view: View, rows: Any, n_documents: int) -> FloatArray:

@@ -10,59 +10,64 @@ import numpy.typing as npt
 from himecat.input.ragged import Ragged
 from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
 
-FIRST = 12
-"""How many known words of a text are its first ones."""
+WINDOW = 6
+"""Words of a text that count alike; the next ones count less or more."""
+# Windows that may count more than the rest of a text, and how much at most.
+_WINDOWS, _LIMIT = 4, 4.0
 # Documents that are looked at, and fewer than which say nothing.
 _MOST, _FEWEST = 6_000, 100
-# The first words never count more than this.
-_LIMIT = 4.0
+# Standard errors by which the rest of a text must be shown to be about something.
+_SURE = 3.0
+
+Weights = tuple[float, ...]
+"""How often each word of the first windows counts; nothing where all words count alike."""
 
 
-def weight_of_first_words(tokens: Ragged, n_words: int, *, seed: int = 0) -> float:
-    """How often each of the first words should count, learned from the texts alone; 1 where they say no more.
+def weights_of_first_words(tokens: Ragged, n_words: int, *, seed: int = 0) -> Weights:
+    """How often the first words should count, learned from the texts alone.
 
-    Three windows of a document are looked at, the first and two others at random, each as a vector of idf. A window
-    is taken to be a multiple of what the document is about, plus noise; that multiple shows in the covariance of
-    windows. In the best linear estimate of what a document is about, a window weighs multiple / noise.
+    A window is taken to be a multiple of what its document is about, plus noise; that multiple shows in the covariance
+    of windows, seen as vectors of idf. In the best linear estimate of what a document is about, a window weighs
+    multiple / noise. The first windows are compared with two that stand anywhere behind them.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> about = rng.integers(5, size=300)
-    >>> titles, texts = about[:, None] * 20 + rng.integers(20, size=(300, 12)), rng.integers(900, size=(300, 40))
-    >>> texts[:, ::9] = about[:, None] * 20 + rng.integers(20, size=(300, 5))
-    >>> rows = Ragged.from_lists(np.hstack([titles, texts]).tolist())
-    >>> weight_of_first_words(rows, 900)
-    4.0
-    >>> rows = Ragged.from_lists(np.hstack([texts, titles]).tolist())
-    >>> weight_of_first_words(rows, 900)
-    1.0
+    >>> about = rng.integers(5, size=(300, 1)) * 20
+    >>> title, rest = about + rng.integers(20, size=(300, 6)), rng.integers(100, 900, size=(300, 60))
+    >>> rest[:, ::4] = about + rng.integers(20, size=(300, 15))
+    >>> first, *others = weights_of_first_words(Ragged.from_lists(np.hstack([title, rest]).tolist()), 900)
+    >>> first > 2 > max(others)
+    True
+    >>> weights_of_first_words(Ragged.from_lists(np.hstack([rest, title]).tolist()), 900)
+    ()
     """
-    long = np.flatnonzero(tokens.lengths >= 3 * FIRST)
+    beginning = _WINDOWS * WINDOW
+    long = np.flatnonzero(tokens.lengths >= beginning + 2 * WINDOW)
     if len(long) < _FEWEST:
-        return 1.0
+        return ()
     rng = np.random.default_rng([seed, 7])
     if len(long) > _MOST:
         long = np.sort(rng.choice(long, _MOST, replace=False))
     texts = tokens.take(long)
     documents = np.bincount(texts.counts(n_words).indices, minlength=n_words)
     idf = inverse_frequency(documents.astype(np.float64), len(long))
-    room = texts.lengths - 3 * FIRST
-    second = FIRST + (rng.random(len(long)) * (room + 1)).astype(np.int64)
-    third = (
-        second + FIRST + (rng.random(len(long)) * (texts.lengths - second - 2 * FIRST + 1)).astype(np.int64)
-    )
-    first, *others = (_window(texts, start, idf) for start in (np.zeros_like(second), second, third))
-    shared = _covariance(*others)
-    if shared <= 0:
-        return 1.0
-    # The multiple of the other windows is 1, and that of the first is `of_first`.
-    of_first = (_covariance(first, others[0]) + _covariance(first, others[1])) / (2 * shared)
-    noise = (_covariance(others[0], others[0]) + _covariance(others[1], others[1])) / 2 - shared
-    own_noise = _covariance(first, first) - of_first**2 * shared
-    if own_noise <= 0:
-        return _LIMIT if of_first > 1 else 1.0
-    return float(np.clip(of_first * noise / own_noise, 1.0, _LIMIT))
+    one = beginning + _somewhere(texts.lengths - beginning - 2 * WINDOW, rng)
+    other = one + WINDOW + _somewhere(texts.lengths - one - 2 * WINDOW, rng)
+    rest = [_window(texts, start, idf) for start in (one, other)]
+    shared, error = _covariance(*rest)
+    if shared <= _SURE * error:
+        return ()
+    noise = (_covariance(rest[0], rest[0])[0] + _covariance(rest[1], rest[1])[0]) / 2 - shared
+    found = []
+    for number in range(_WINDOWS):
+        window = _window(texts, np.full(len(long), number * WINDOW), idf)
+        # That of the rest is 1.
+        multiple = (_covariance(window, rest[0])[0] + _covariance(window, rest[1])[0]) / (2 * shared)
+        own_noise = _covariance(window, window)[0] - multiple**2 * shared
+        weight = multiple * noise / own_noise if own_noise > 0 else _LIMIT if multiple > 1 else 1.0
+        found.append(float(np.clip(weight, 1.0, _LIMIT)))
+    return tuple(found) if max(found) > 1.0 else ()
 
 
 class _Window(NamedTuple):
@@ -72,13 +77,19 @@ class _Window(NamedTuple):
     mean: npt.NDArray[np.float64]
 
 
+def _somewhere(room: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    return (rng.random(len(room)) * (room + 1)).astype(np.int64)
+
+
 def _window(texts: Ragged, starts: npt.NDArray[np.int64], idf: FloatArray) -> _Window:
-    words = texts.values[(texts.offsets[:-1] + starts)[:, None] + np.arange(FIRST)]
-    present = Ragged(words.ravel(), np.arange(len(words) + 1) * FIRST).counts(len(idf), binary=True)
+    words = texts.values[(texts.offsets[:-1] + starts)[:, None] + np.arange(WINDOW)]
+    present = Ragged(words.ravel(), np.arange(len(words) + 1) * WINDOW).counts(len(idf), binary=True)
     rows = with_entries(present, idf[present.indices])
     return _Window(rows, np.asarray(rows.mean(axis=0), dtype=np.float64).ravel())
 
 
-def _covariance(one: _Window, other: _Window) -> float:
-    """The mean product of two windows of the same text, less that of windows of any two."""
-    return float(one.rows.multiply(other.rows).sum() / one.rows.shape[0] - one.mean @ other.mean)
+def _covariance(one: _Window, other: _Window) -> tuple[float, float]:
+    """The mean product of two windows of the same text, less that of windows of any two; and its standard error."""
+    products = np.asarray(one.rows.multiply(other.rows).sum(axis=1), dtype=np.float64).ravel()
+    error = float(products.std()) / len(products) ** 0.5
+    return float(products.mean() - one.mean @ other.mean), error

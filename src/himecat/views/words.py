@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from himecat.runtime.threads import Run, run_serial
 from himecat.views.base import Batch, Phrase, State, View, phrase_counts, register_view
+from himecat.views.first_words import Weights
 from himecat.views.informative import informative_types
 from himecat.views.matrices import FloatArray, check_shapes, tf_idf, weighted_sums
 from himecat.views.ppmi import WordVectors, learn_words
@@ -33,7 +34,7 @@ class WordsView(View):
         Unit vectors of the words; given in advance, they are taken as they are.
     weights, idf : arrays
         Weight of each word in the direction, and inverse document frequency.
-    first_words : float, optional
+    first_words : tuple of float, optional
         How often each of the first words of a text counts; by default it is learned.
     """
 
@@ -44,7 +45,7 @@ class WordsView(View):
     vectors: Any = None
     weights: Any = None
     idf: Any = None
-    first_words: float | None = None
+    first_words: Weights | None = None
 
     name = "words"
 
@@ -92,7 +93,7 @@ class WordsView(View):
 
     def state(self) -> State:
         """The vectors, weights and inverse document frequencies, and how often the first words count."""
-        return {"first_words": self.first_words}, {
+        return {"first_words": list(self.first_words or ())}, {
             "vectors": self.vectors,
             "weights": self.weights,
             "idf": self.idf,
@@ -104,7 +105,7 @@ class WordsView(View):
         vectors, weights, idf = arrays["vectors"], arrays["weights"], arrays["idf"]
         check_shapes({"words/weights": (weights, (len(vectors),)), "words/idf": (idf, (len(vectors),))})
         # Folders of format 7 and before do not have it.
-        first = float(settings.get("first_words", 1.0))
-        if not 1.0 <= first <= 1e6:
-            raise ValueError("'first_words' is no weight")
+        first = tuple(map(float, settings.get("first_words", ())))
+        if not all(1.0 <= weight <= 1e6 for weight in first):
+            raise ValueError("'first_words' holds what is no weight")
         return cls(dimension=vectors.shape[1], vectors=vectors, weights=weights, idf=idf, first_words=first)
