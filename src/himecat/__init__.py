@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 # Names are imported when first used, so that `himecat --help` and a plain import stay fast.
 _HOMES = {
