@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ WINDOW = 6
 _WINDOWS, _LIMIT = 4, 4.0
 # Documents that are looked at, and fewer than which say nothing.
 _MOST, _FEWEST = 6_000, 100
+# Pairs of windows in the rest of each text that the first ones are compared with.
+_PAIRS = 8
 # Standard errors by which the rest of a text must be shown to be about something.
 _SURE = 3.0
 
@@ -28,7 +31,7 @@ def weights_of_first_words(tokens: Ragged, n_words: int, *, seed: int = 0) -> We
 
     A window is taken to be a multiple of what its document is about, plus noise; that multiple shows in the covariance
     of windows, seen as vectors of idf. In the best linear estimate of what a document is about, a window weighs
-    multiple / noise. The first windows are compared with two that stand anywhere behind them.
+    multiple / noise. The first windows are compared with pairs of windows that stand anywhere behind them.
 
     Examples
     --------
@@ -52,18 +55,21 @@ def weights_of_first_words(tokens: Ragged, n_words: int, *, seed: int = 0) -> We
     texts = tokens.take(long)
     documents = np.bincount(texts.counts(n_words).indices, minlength=n_words)
     idf = inverse_frequency(documents.astype(np.float64), len(long))
-    one = beginning + _somewhere(texts.lengths - beginning - 2 * WINDOW, rng)
-    other = one + WINDOW + _somewhere(texts.lengths - one - 2 * WINDOW, rng)
-    rest = [_window(texts, start, idf) for start in (one, other)]
-    shared, error = _covariance(*rest)
+    pairs = []
+    for _ in range(_PAIRS):
+        one = beginning + _somewhere(texts.lengths - beginning - 2 * WINDOW, rng)
+        other = one + WINDOW + _somewhere(texts.lengths - one - 2 * WINDOW, rng)
+        pairs.append((_window(texts, one, idf), _window(texts, other, idf)))
+    shared, error = np.mean([_covariance(*pair) for pair in pairs], axis=0).tolist()
     if shared <= _SURE * error:
         return ()
-    noise = (_covariance(rest[0], rest[0])[0] + _covariance(rest[1], rest[1])[0]) / 2 - shared
+    rest = [window for pair in pairs for window in pair]
+    noise = _mean_covariance(rest, rest) - shared
     found = []
     for number in range(_WINDOWS):
         window = _window(texts, np.full(len(long), number * WINDOW), idf)
         # That of the rest is 1.
-        multiple = (_covariance(window, rest[0])[0] + _covariance(window, rest[1])[0]) / (2 * shared)
+        multiple = _mean_covariance([window] * len(rest), rest) / shared
         own_noise = _covariance(window, window)[0] - multiple**2 * shared
         weight = multiple * noise / own_noise if own_noise > 0 else _LIMIT if multiple > 1 else 1.0
         found.append(float(np.clip(weight, 1.0, _LIMIT)))
@@ -93,3 +99,7 @@ def _covariance(one: _Window, other: _Window) -> tuple[float, float]:
     products = np.asarray(one.rows.multiply(other.rows).sum(axis=1), dtype=np.float64).ravel()
     error = float(products.std()) / len(products) ** 0.5
     return float(products.mean() - one.mean @ other.mean), error
+
+
+def _mean_covariance(some: Sequence[_Window], others: Sequence[_Window]) -> float:
+    return float(np.mean([_covariance(one, other)[0] for one, other in zip(some, others, strict=True)]))
