@@ -76,7 +76,7 @@ def test_short_texts_and_few_texts_say_nothing() -> None:
 @pytest.fixture(scope="module")
 def corpus() -> Corpus:
     rng = np.random.default_rng(0)
-    about = subjects(200, rng)
+    about = subjects(400, rng)
     rows = np.hstack([drawn(about, 2 * WINDOW, 0.8, rng), drawn(about, 60, 0.3, rng)])
     return read_corpus([" ".join(f"w{word}" for word in row) for row in rows.tolist()])
 
@@ -130,9 +130,9 @@ def test_views_that_are_known_keep_what_they_learned(corpus: Corpus) -> None:
 def test_a_fit_says_how_often_they_count(corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
     names = corpus.words.names
     documents = [
-        {"text": " ".join(names[word] for word in row)} for row in map(corpus.tokens.__getitem__, range(200))
+        {"text": " ".join(names[word] for word in row)} for row in map(corpus.tokens.__getitem__, range(400))
     ]
-    labels = [None] * 200
+    labels = [None] * 400
     for row in range(30):
         own = [int(name[1:]) for name in documents[row]["text"].split()]
         labels[row] = "abcde"[np.bincount([word // OWN for word in own], minlength=40)[:N_SUBJECTS].argmax()]
