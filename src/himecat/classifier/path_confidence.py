@@ -17,7 +17,7 @@ IDENTITY = (1.0, 0.0)
 """Slope and offset of the log-odds of a level whose confidences are left as they are."""
 _FEWEST = 20
 # Strength of the Gaussian prior around the identity, in documents.
-_PRIOR = 5.0
+_PRIOR = 30.0
 # Held-out documents are scored by models that know fewer labels than the final one, and so are wrong more often:
 # this share of the fall in mean confidence is undone.
 _UNDONE = 0.75
