@@ -71,11 +71,6 @@ class Ragged:
         """For every value, the row it stands in."""
         return np.repeat(np.arange(len(self), dtype=np.int32), self.lengths)
 
-    @property
-    def position_of_value(self) -> OffsetArray:
-        """For every value, its position in its row."""
-        return np.arange(len(self.values)) - np.repeat(self.offsets[:-1], self.lengths)
-
     def totals(self, n_values: int) -> npt.NDArray[np.int64]:
         """How often each of the values 0, 1, ... occurs in all rows together.
 
@@ -169,9 +164,11 @@ class Ragged:
         >>> Ragged.from_lists([[5, 6, 7], [8]]).head(2).values.tolist()
         [5, 6, 8]
         """
+        lengths = self.lengths
+        position = np.arange(len(self.values)) - np.repeat(self.offsets[:-1], lengths)
         offsets = np.zeros_like(self.offsets)
-        np.cumsum(np.minimum(self.lengths, longest), out=offsets[1:])
-        return Ragged(self.values[self.position_of_value < longest], offsets)
+        np.cumsum(np.minimum(lengths, longest), out=offsets[1:])
+        return Ragged(self.values[position < longest], offsets)
 
     def counts(
         self,

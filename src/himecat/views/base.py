@@ -19,7 +19,7 @@ from himecat.errors import UsageError
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus
 from himecat.runtime.threads import Run, run_serial
-from himecat.views.first_words import WINDOW, Weights
+from himecat.views.first_words import Weights, weights_of_all
 from himecat.views.matrices import FloatArray, inverse_frequency, with_entries
 from himecat.views.value_sums import ValueSums
 
@@ -78,10 +78,7 @@ class Batch:
 
         def make() -> Any:
             tokens = self.corpus.tokens
-            weights = None
-            if self.first_words:
-                steps = np.array([*self.first_words, 1.0], dtype=np.float32)
-                weights = steps[np.minimum(tokens.position_of_value // WINDOW, len(self.first_words))]
+            weights = weights_of_all(tokens, self.first_words) if self.first_words else None
             return tokens.counts(len(self.corpus.words), weights=weights)
 
         return self.once("counts", make)

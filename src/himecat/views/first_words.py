@@ -77,6 +77,20 @@ def weights_of_first_words(tokens: Ragged, n_words: int, *, seed: int = 0) -> We
     return tuple(found) if max(found) > 1.0 else ()
 
 
+def weights_of_all(tokens: Ragged, first_words: Weights) -> FloatArray:
+    """How often each word of each text counts.
+
+    Examples
+    --------
+    >>> weights_of_all(Ragged.from_lists([[5], range(14)]), (3.0, 2.0)).tolist()
+    [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    """
+    found = np.ones(len(tokens.values), dtype=np.float32)
+    for place, weight in enumerate(np.repeat(np.array(first_words, dtype=np.float32), WINDOW)):
+        found[tokens.offsets[:-1][tokens.lengths > place] + place] = weight
+    return found
+
+
 class _Window(NamedTuple):
     """A few words of each text as rows of idf, and the mean of the rows."""
 
