@@ -561,7 +561,7 @@ DEFAULT_CHANGES: list[dict[str, Any]] = [
     {"learn_trust": False},
     {"use_names": False},
     {"leaf_concentration": 5.0},
-    {"em_rounds": 1},
+    {"em_rounds": 0},
     {"learn_prior": False},
     {"self_training": 1},
     {"calibrate": False},
