@@ -120,7 +120,7 @@ def test_texts_of_other_lengths_beside_it_change_no_gradient(folder: str) -> Non
     assert gradients[0].any()
 
 
-def test_placing_with_numbers_of_16_bits_changes_next_to_nothing(folder: str) -> None:
+def test_training_and_placing_with_numbers_of_16_bits_change_next_to_nothing(folder: str) -> None:
     task, truth = easy(folder)
     found = replace(QUICK, bfloat16=True).fit_predict(task)
     assert (found == QUICK.fit_predict(task)).mean() > 0.95

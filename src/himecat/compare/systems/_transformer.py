@@ -44,15 +44,15 @@ class FineTuned(System):
     learning_rate : float
         Highest learning rate.
     bfloat16 : bool
-        Place documents, not train, with numbers of 16 bits: twice as fast on processors with instructions for them,
-        far slower on others.
+        Multiply with numbers of 16 bits, in training (mixed precision) and in placing: twice as fast on processors
+        with instructions for them, far slower on others.
     """
 
     texts = True
     loads_encoder = True
     requires = ("torch", "sentence_transformers")
 
-    max_text_tokens: int = parameter(128, least=4)
+    max_text_tokens: int = parameter(256, least=4)
     batch_size: int = parameter(16, least=1)
     learning_rate: float = parameter(2e-5, above=0)
     bfloat16: bool = False
@@ -78,18 +78,26 @@ class FineTuned(System):
         batches: list[IntArray],
     ) -> None:
         """Fine-tune modules at this system's learning rate."""
+
+        def loss(batch: IntArray) -> torch.Tensor:
+            with self.precision():
+                return loss_of(batch)
+
         with task.progress.stage("Fine-tuning the transformer", total=len(batches)) as stage:
-            fine_tune(modules, loss_of, batches, self.learning_rate, stage)
+            fine_tune(modules, loss, batches, self.learning_rate, stage)
 
     def place(
         self, task: Task, title: str, function: Callable[[TokenRows], torch.Tensor], rows: TokenRows
     ) -> npt.NDArray[np.float32]:
-        """The results of a function for every text, at this system's precision."""
+        """The results of a function for every text."""
+        with self.precision(), task.progress.stage(title, total=len(rows)) as stage:
+            return apply_to_all(function, rows, stage)
+
+    def precision(self) -> torch.autocast:
+        """The numbers that matrices are multiplied with; weights keep 32 bits."""
         import torch
 
-        precision = torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bfloat16)
-        with precision, task.progress.stage(title, total=len(rows)) as stage:
-            return apply_to_all(function, rows, stage)
+        return torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.bfloat16)
 
 
 @contextmanager
@@ -206,7 +214,7 @@ class Transformer:
 
         order = np.argsort([len(row) for row in rows], kind="stable")
         found = [function(self.padded([rows[row] for row in some])) for some in in_batches(order, _ALIKE)]
-        return torch.cat(found)[torch.from_numpy(np.argsort(order))]
+        return torch.cat(found).float()[torch.from_numpy(np.argsort(order))]
 
 
 def in_batches(rows: IntArray, size: int) -> list[IntArray]:

@@ -59,7 +59,7 @@ class Bert(FineTuned):
         batches = [batch for order in orders for batch in in_batches(order, self.batch_size)]
 
         def loss(batch: IntArray) -> torch.Tensor:
-            scores = head(transformer.first_tokens([rows[row] for row in labelled[batch]]))
+            scores = head(transformer.first_tokens([rows[row] for row in labelled[batch]])).float()
             return torch.nn.functional.cross_entropy(scores, torch.from_numpy(classes[batch]))
 
         self.train(task, transformer, (transformer.body, head), loss, batches)
