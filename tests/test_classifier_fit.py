@@ -15,6 +15,7 @@ from himecat.classifier import fit as fit_module
 from himecat.classifier.calibration import DEFAULT_INVERSE_TEMPERATURE, IDENTITY
 from himecat.classifier.cross_validation import plan_folds
 from himecat.classifier.fit import DefaultClassifier, fit_classifier
+from himecat.classifier.learned import subsample
 from himecat.classifier.name_seeds import name_seeds
 from himecat.methods import Default
 from himecat.runtime.threads import Stopped, run_parallel
@@ -233,11 +234,14 @@ def test_held_out_documents_are_scored_without_their_labels(
     everything = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
     n_others = min(most, len(corpus) - len(everything))
     # The last fit sees all documents with all labels: a row of its matrix tells which document another row is.
-    *folds, (whole, of_all, correction) = trained
+    *folds, (whole, of_all, correction), (again, _, refined) = trained
     assert len(whole) == len(corpus)
     assert labels_in(whole, of_all, whole) == everything
-    # The label prior is known only to it.
+    # The label prior is known only to it, and learned once more from its scores of the unlabelled documents.
+    assert again is whole
     assert correction.log_prior is not None
+    assert not np.array_equal(refined.log_prior, correction.log_prior)
+    assert not documents_in(scored.pop(), whole) & set(everything)
     if n_others < len(corpus) - len(everything):
         # The documents that take part.
         del scored[0]
@@ -281,17 +285,17 @@ def labels_in(vectors: DocumentVectors, supervision: Supervision, whole: Documen
 @pytest.mark.parametrize("most", [0, 1, 40, 242, 1000])
 def test_documents_with_labels_always_take_part(letters: tuple[Corpus, Supervision], most: int) -> None:
     _, labelled = letters
-    rows = cross_validation.subsample(labelled, 330, most, seed=5)
+    rows = subsample(labelled, 330, most, seed=5)
     assert set(labelled.rows.tolist()) <= set(rows.tolist())
     assert len(rows) == len(labelled) + min(most, 330 - len(labelled))
     # In order and once each: labelled documents are looked up in them.
     assert (np.diff(rows) > 0).all()
     assert 0 <= rows[0] <= rows[-1] < 330
-    np.testing.assert_array_equal(cross_validation.subsample(labelled, 330, most, seed=5), rows)
+    np.testing.assert_array_equal(subsample(labelled, 330, most, seed=5), rows)
 
 
 def test_the_seed_decides_which_others_take_part(letters: tuple[Corpus, Supervision]) -> None:
-    one, other = (set(cross_validation.subsample(letters[1], 330, 40, seed).tolist()) for seed in (0, 1))
+    one, other = (set(subsample(letters[1], 330, 40, seed).tolist()) for seed in (0, 1))
     assert one != other
 
 

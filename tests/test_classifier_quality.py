@@ -14,7 +14,8 @@ import pytest
 from himecat import Default, HiMeCat
 from himecat.classifier.assess import assess
 from himecat.classifier.calibration import IDENTITY, Calibration
-from himecat.classifier.cross_validation import HeldOut, plan_folds
+from himecat.classifier.cross_validation import plan_folds
+from himecat.classifier.learned import HeldOut
 from himecat.classifier.quality import Quality
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from himecat.classifier.assignments import assign, rows_at_once
 from himecat.classifier.calibration import Calibration
-from himecat.classifier.cross_validation import HeldOut
+from himecat.classifier.learned import HeldOut
 from himecat.classifier.quality import Confusion, LeafQuality, LevelQuality, Quality, Suspect
 from himecat.input.corpus import Supervision
 from himecat.input.taxonomy.tree import Taxonomy

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.calibration import IDENTITY
-from himecat.classifier.cross_validation import Learned
 from himecat.classifier.fit import DefaultClassifier
+from himecat.classifier.learned import Learned
 from himecat.classifier.locate import Correction
 from himecat.classifier.path_confidence import IDENTITY as SAME_CONFIDENCE
 from himecat.classifier.regrouped import leaf_positions

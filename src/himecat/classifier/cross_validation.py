@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from himecat.classifier.calibration import Calibration, calibrate, calibrate_paths
-from himecat.classifier.label_prior import balance, estimate_log_prior, evenness, shrink_log_prior
+from himecat.classifier.calibration import calibrate, calibrate_paths
+from himecat.classifier.label_prior import estimate_log_prior, evenness, shrink_log_prior
+from himecat.classifier.learned import HeldOut, Learned, subsample
 from himecat.classifier.locate import MIXTURE_TEMPERATURE, Correction, Located, Seeds, locate
-from himecat.classifier.mixture import ENOUGH
 from himecat.classifier.scorer import fit_scorer, usual_weights
 from himecat.classifier.stacking import stack_or_drop
 from himecat.classifier.votes import USUAL_VOTES, VOTES
@@ -69,24 +69,6 @@ class Plan(NamedTuple):
     def n_fits(self) -> int:
         """How often the mixture or the whole is trained: the prior needs all labels once, and halves of them."""
         return 1 + 2 * len(self.folds) + len(self.further) + (1 + 2 * _SPLITS) * self.estimates_prior
-
-
-class HeldOut(NamedTuple):
-    """Labelled documents, scored by classifiers that did not know their labels.
-
-    Attributes
-    ----------
-    positions : array
-        Their positions in the supervision.
-    scores : array
-        A row of leaf scores for each.
-    n_calibrating : int
-        How many of them, the first ones, the calibration was learned from.
-    """
-
-    positions: Positions
-    scores: FloatArray
-    n_calibrating: int
 
 
 def plan_folds(
@@ -151,62 +133,6 @@ def _sample(vectors: DocumentVectors, supervision: Supervision, most: int, seed:
     chosen = vectors if len(rows) == len(vectors) else vectors.take(rows)
     labelled = np.searchsorted(rows, supervision.rows)
     return _Sample(chosen, labelled, np.setdiff1d(np.arange(len(rows)), labelled))
-
-
-def subsample(supervision: Supervision, n_documents: int, most: int, seed: int) -> Positions:
-    """Rows of all labelled documents and of at most so many others, drawn by the seed.
-
-    Examples
-    --------
-    >>> subsample(Supervision(np.array([7]), np.array([1])), 9, 3, 0).tolist()
-    [4, 5, 7, 8]
-    """
-    others = np.setdiff1d(np.arange(n_documents), supervision.rows)
-    if len(others) > most:
-        others = np.random.default_rng(seed).choice(others, most, replace=False)
-    return np.union1d(others, supervision.rows)
-
-
-class Learned(NamedTuple):
-    """What cross-validation has learned.
-
-    Attributes
-    ----------
-    correction : Correction
-        What is wrong with the scores of the mixture, and the label prior.
-    weights : mapping of str to float
-        How much each opinion counts.
-    votes_teach : bool
-        Whether the votes of documents with the same metadata values are good enough to learn from.
-    calibration : Calibration
-        How scores become probabilities.
-    held_out : HeldOut or None
-        The held-out scores that these come from; None where they were carried over.
-    """
-
-    correction: Correction
-    weights: dict[str, float]
-    votes_teach: bool
-    calibration: Calibration
-    held_out: HeldOut | None
-
-    def balanced(
-        self, scores: Callable[[Positions], FloatArray], supervision: Supervision, n_documents: int, seed: int
-    ) -> Calibration:
-        """The calibration, with what makes the leaves of the unlabelled documents as frequent as they should be.
-
-        Parameters
-        ----------
-        scores : callable
-            Gives the final scores of documents.
-        """
-        evenness, log_prior = self.correction.evenness, self.correction.log_prior
-        if not evenness or log_prior is None:
-            return self.calibration
-        rows = subsample(supervision, n_documents, ENOUGH, seed)
-        logits = self.calibration.logits(scores(np.setdiff1d(rows, supervision.rows)))
-        added = evenness * balance(logits, log_prior)
-        return replace(self.calibration, bias=tuple(added.tolist()))
 
 
 def even_log_prior(taxonomy: Taxonomy, sizes: npt.NDArray[np.int64] | None = None) -> FloatArray:

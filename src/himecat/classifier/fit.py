@@ -13,8 +13,9 @@ import numpy.typing as npt
 from himecat.classifier.assess import assess
 from himecat.classifier.assignments import rows_at_once
 from himecat.classifier.calibration import Calibration, uncalibrated
-from himecat.classifier.cross_validation import Learned, Plan, cross_validate, plan_folds
+from himecat.classifier.cross_validation import Plan, cross_validate, plan_folds
 from himecat.classifier.fit_memory import memory_of_fit, random_stream
+from himecat.classifier.learned import Learned
 from himecat.classifier.locate import Seeds
 from himecat.classifier.name_seeds import name_seeds
 from himecat.classifier.nowhere import Nowhere, familiarity, learn_nowhere
@@ -338,21 +339,33 @@ def fit_classifier(
         found = cross_validate(*shared, one_by_one=one_by_one, loose=loose)
         release_memory()
     calibration = uncalibrated(taxonomy) if found is None else found.calibration
-    # One product of matrices after the other, in the same order for any number of threads.
-    with one_blas_thread():
-        scorer = fit_scorer(
+
+    def scorer_by(known: Learned | None) -> Scorer:
+        return fit_scorer(
             taxonomy,
             vectors,
             supervision,
             seeds,
             method,
             seed=seed,
-            learn_prior=method.learn_prior and found is None,
-            correction=None if found is None else found.correction,
-            weights=None if found is None else found.weights,
-            votes_teach=found is not None and found.votes_teach,
+            learn_prior=method.learn_prior and known is None,
+            correction=None if known is None else known.correction,
+            weights=None if known is None else known.weights,
+            votes_teach=known is not None and known.votes_teach,
             threads=threads,
         )
+
+    # One product of matrices after the other, in the same order for any number of threads.
+    with one_blas_thread():
+        scorer = scorer_by(found)
+        if found is not None and method.use_hierarchy and not plan.carried:
+            refined = found.refined(
+                taxonomy, lambda rows: scorer.scores(vectors.take(rows)), supervision, len(vectors), seed
+            )
+            if refined is not None:
+                del scorer
+                found = refined
+                scorer = scorer_by(found)
         if found is not None:
             calibration = found.balanced(
                 lambda rows: scorer.scores(vectors.take(rows)), supervision, len(vectors), seed

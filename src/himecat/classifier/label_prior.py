@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.softmax import softmax
 
 _ROUNDS = 50
@@ -14,6 +15,10 @@ _NEAR = 0.01
 _FARTHEST = 3.0
 # Mass of a uniform prior, as a share of the documents' own: no leaf is impossible.
 _UNIFORM_SHARE = 0.1
+# The same for categories of the first level, which are known far better.
+_SMALL = 0.01
+# The least of leaves that such a category has, on average.
+_LEAVES_PER_CATEGORY = 3
 # Variance on which the halves agree by mistake, as in collections whose leaves have the same size.
 _BY_MISTAKE = 0.25**2
 
@@ -75,6 +80,61 @@ def shrink_log_prior(
     agreed = max(_covariance(halves), _BY_MISTAKE)
     believed = (1.0 - (_BY_MISTAKE / agreed) ** 2) * min(1.0, agreed / max(float(np.mean(mean**2)), 1e-12))
     return np.asarray(believed * mean, dtype=np.float32)
+
+
+def first_level(taxonomy: Taxonomy) -> npt.NDArray[np.int64] | None:
+    """For each leaf the number of its category of the first level; leaves of that level are one category together.
+
+    None where the tree is nearly flat: the categories would be hardly better known than the leaves.
+
+    Examples
+    --------
+    >>> paths = [(a, a + b) for a in "ab" for b in "xyz"]
+    >>> first_level(Taxonomy.from_paths(paths)).tolist()
+    [0, 0, 0, 1, 1, 1]
+    >>> first_level(Taxonomy.from_paths([("a",), ("b",), ("c",)])) is None
+    True
+    """
+    found = np.zeros(taxonomy.n_leaves, dtype=np.int64)
+    for number, node in enumerate((one for one in taxonomy.children[0] if taxonomy.children[one]), start=1):
+        found[taxonomy.positions_under(node)] = number
+    _, found = np.unique(found, return_inverse=True)
+    n_groups = int(found.max(initial=0)) + 1
+    return found if 1 < n_groups <= taxonomy.n_leaves / _LEAVES_PER_CATEGORY else None
+
+
+def refine_log_prior(
+    log_prior: npt.NDArray[np.float32],
+    probabilities: npt.NDArray[np.floating],
+    groups: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float32]:
+    """The label prior with other shares for groups of leaves, those under which documents are most probable, by EM.
+
+    Parameters
+    ----------
+    log_prior : array
+        Logarithms of the label prior that the probabilities come from; within a group it keeps its proportions.
+    probabilities : array
+        Probabilities of the leaves, one row per unlabelled document.
+    groups : array
+        The group of each leaf.
+
+    Examples
+    --------
+    >>> sure = np.repeat(0.98 * np.eye(4) + 0.005, [30, 10, 10, 10], axis=0)
+    >>> softmax(refine_log_prior(np.zeros(4, np.float32), sure, np.array([0, 0, 1, 1]))[None])[0].round(2).tolist()
+    [0.33..., 0.33..., 0.17..., 0.17...]
+    """
+    n_groups = int(groups.max()) + 1
+    member = np.eye(n_groups)[groups]
+    before = softmax(log_prior[None].astype(np.float64))[0] @ member
+    odds = probabilities @ member / before
+    share = before
+    for _ in range(_ROUNDS if len(odds) else 0):
+        share = share * ((1.0 / np.maximum(odds @ share, 1e-30)) @ odds) / len(odds) + _SMALL / n_groups
+        share = share / share.sum()
+    found = log_prior + np.log(share / before)[groups]
+    return np.asarray(found - found.mean(), dtype=np.float32)
 
 
 def evenness(halves: npt.NDArray[np.float32]) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 
 from himecat.classifier.assess import Judged, Looked, judge, pile_rows, summed_up
 from himecat.classifier.calibration import IDENTITY, Calibration, uncalibrated
-from himecat.classifier.cross_validation import Learned, cross_validate, even_log_prior, plan_folds
 from himecat.classifier.cross_validation import Plan as Folds
+from himecat.classifier.cross_validation import cross_validate, even_log_prior, plan_folds
+from himecat.classifier.learned import Learned
 from himecat.classifier.locate import Correction, Seeds
 from himecat.classifier.narrowed import Narrowed
 from himecat.classifier.nowhere import familiarity, learn_nowhere
