@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.assigned import assigned
+from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
 from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
@@ -171,6 +172,13 @@ class Corrector(Predictor):
         """The most probable leaf of every document."""
         return assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads)).nodes
 
+    def _placed(self, corpus: Corpus) -> Supervision:
+        """Where every document is placed, whatever labels it has."""
+        found = assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads))
+        if isinstance(found, SetAssignments):
+            return found.as_pairs()
+        return Supervision(np.arange(len(found), dtype=np.int64), found.nodes)
+
     def correct(
         self,
         answers: Any,
@@ -190,7 +198,8 @@ class Corrector(Predictor):
         answers : mapping, path, DataFrame or list of dicts
             Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
             and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
-            for an inner category counts for all below it.
+            for an inner category counts for all below it. Where documents have several paths, an answer is all of a
+            document: a list of paths, or a string with `;` between them; an inner category is one of its own.
         documents : path, DataFrame or list of dicts, optional
             New documents, labelled or not. Answers for documents that the model does not know need them
             here, or their text among the answers.
@@ -213,20 +222,29 @@ class Corrector(Predictor):
         >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
         1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
         """
-        self._refuse_several("be corrected")
         shown = progress or (Progress() if self.verbose else silent())
         kept, tree = self._kept(), self._fitted_taxonomy()
         problems = Problems()
         given = checked(separator) or self.separator_
         change = plan_change(
-            answers, documents, *kept, tree, self.fields(), self._encode_new, problems, given
+            answers,
+            documents,
+            *kept,
+            tree,
+            self.fields(),
+            self._encode_new,
+            problems,
+            given,
+            self.gives_sets,
         )
         for problem in problems:
             shown.say(f"{problem.severity}: {problem}")
         if dry_run:
-            return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
-        before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
-        found = judged(tree, change, before[change.rows])
+            rows = np.unique(change.rows)
+            some = self._placed(change.corpus.take(rows))
+            return judged(tree, change, replace(some, rows=rows[some.rows]), self.gives_sets)
+        before, quality = self._placed(change.corpus), getattr(self, "quality_", None)
+        found = judged(tree, change, before, self.gives_sets)
         shown.say(found.said)
         if change.n_added:
             shown.say("note: words that only new documents have are not learned until a whole fit.")
@@ -235,7 +253,7 @@ class Corrector(Predictor):
             # Labels change neither the vectors of words nor the topics.
             more["known"] = self.classifier_.learned_views
         self._fit_again(change.corpus, change.supervision, tree, self.keywords_, shown, **more)
-        moves = moves_between(tree, before, self._leaves_of(change.corpus))
+        moves = moves_between(tree, before, self._placed(change.corpus))
         return replace(
             found,
             n_changed=sum(move.count for move in moves),
@@ -262,6 +280,8 @@ class Corrector(Predictor):
             "separator": self.separator_,
         }
         options["allow_empty_leaves"] |= more.pop("allow_empty_leaves", False)
+        # Found from the labels once, it stays: those of now may have one path each.
+        options["several"] = self.several if self.several is not None else self.gives_sets or None
         material = validate.read_material(
             corpus, supervision, readers=readers_of(views), progress=progress, **options
         )
