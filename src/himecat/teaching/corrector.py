@@ -18,6 +18,7 @@ from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
+from himecat.input.answers import N_SUGGESTIONS
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.corrections import RawLabels, plan_change
 from himecat.input.problems import Problems
@@ -66,7 +67,8 @@ class Corrector(Predictor):
         -------
         list of dict
             For each document its fields, three suggestions with their confidence, `why` (what speaks for the first) and
-            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it.
+            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it. Where documents have several paths,
+            each suggestion is a list of them: the first is the whole set, the others are categories beside it.
 
         Examples
         --------
@@ -78,9 +80,9 @@ class Corrector(Predictor):
         ('red car', 1, '')
         """
         from himecat.classifier.asking import choose
-        from himecat.evaluation.review import review_rows
+        from himecat.evaluation.review import leaf_suggestions, review_rows, set_suggestions
 
-        self._refuse_several("choose documents for review")
+        self._check_fitted()
         check_number("count", count, 1, 1e6, above=False, whole=True)
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
@@ -94,29 +96,37 @@ class Corrector(Predictor):
         labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
         if self._learned_from is not None:
             kept = self._kept()
-            labelled |= {kept.corpus.ids[row] for row in kept.supervision.rows.tolist()}
+            answered = np.union1d(kept.supervision.rows, kept.supervision.nowhere)
+            labelled |= {kept.corpus.ids[row] for row in answered.tolist()}
         out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
         if out.all():
             raise DataError("Every document is labelled already: there is none to review.")
-        wide = isinstance(self.classifier_, StagedClassifier)
-        threads = usable_threads(self.threads)
+        classifier, threads, more = self.classifier_, usable_threads(self.threads), dict[str, Any]()
+        wide = isinstance(classifier, StagedClassifier)
         if wide:
             # Of the probabilities only the first two are looked at.
-            placed = assigned(self.classifier_, self.taxonomy_, corpus, threads, best=2)
+            placed = assigned(classifier, self.taxonomy_, corpus, threads, best=2)
             assert placed.best_confidence is not None
             probabilities = placed.best_confidence
         else:
-            probabilities = self.classifier_.leaf_probabilities(corpus, threads)
+            probabilities = classifier.leaf_probabilities(corpus, threads)
+        if isinstance(classifier, SeveralClassifier):
+            more["threshold"] = classifier.threshold
         chosen = choose(
             probabilities,
-            self.classifier_.directions(corpus),
+            classifier.directions(corpus),
             labelled=np.flatnonzero(out),
             count=count,
             seed=int(self.random_state) if seed is None else seed,
+            **more,
         )
         some = corpus.take(chosen)
-        sure = self.classifier_.leaf_probabilities(some, threads) if wide else probabilities[chosen]
-        return review_rows(source, self.fields(), some, sure, self.space_, self.classifier_)
+        sure = classifier.leaf_probabilities(some, threads) if wide else probabilities[chosen]
+        if isinstance(classifier, SeveralClassifier):
+            suggestions = set_suggestions(classifier.assign(sure, best=N_SUGGESTIONS))
+        else:
+            suggestions = leaf_suggestions(self.taxonomy_, sure)
+        return review_rows(source, self.fields(), some, suggestions, self.space_, classifier)
 
     def _refuse_several(self, what: str) -> None:
         self._check_fitted()
