@@ -17,9 +17,11 @@ from himecat.classifier.set_assignments import SetAssignments, assign_sets, at_o
 from himecat.compare.protocol.measure import Source, measure
 from himecat.compare.systems.himecat import Himecat as System
 from himecat.errors import DataError, UsageError
+from himecat.evaluation.review_workbook import workbook
 from himecat.evaluation.set_metrics import score_sets
 from himecat.input.answers import read_answers
 from himecat.input.documents import Fields
+from himecat.input.formats import iter_records
 from himecat.input.problems import Problems
 from himecat.input.several import parted
 
@@ -205,6 +207,46 @@ def files(model: HiMeCat, folder: Path) -> list[bytes]:
     return [
         (folder / name).read_bytes() for name in ("model.json", "weights.safetensors", "corpus.safetensors")
     ]
+
+
+class TestReview:
+    def test_the_set_is_suggested_and_what_is_not_in_it(self, fitted: HiMeCat) -> None:
+        documents, _ = pile()
+        rows = fitted.review(documents, count=30)
+        assert len({row["id"] for row in rows}) == 30
+        assert not {row["id"] for row in rows} & {one["id"] for one in documents[:50]}
+        placed = fitted.assign(rows)
+        assert isinstance(placed, SetAssignments)
+        for number, row in enumerate(rows):
+            assert row["suggestion1"] == [list(path) for path in placed.paths(number)]
+            assert row["confidence1"] == [round(one, 4) for one in placed.path_confidences(number)]
+            for other in ("suggestion2", "suggestion3"):
+                assert row[other][0] not in row["suggestion1"]
+            assert row["confidence2"][0] >= row["confidence3"][0]
+            assert row["why"]
+            assert row["answer"] == ""
+
+    def test_suggestions_by_their_numbers(self, fitted: HiMeCat) -> None:
+        rows = fitted.review(pile()[0], count=8)
+        given = [
+            ("1", row["suggestion1"]) if number % 2 else ("3;1", row["suggestion1"] + row["suggestion3"])
+            for number, row in enumerate(rows)
+        ]
+        for row, (answer, _) in zip(rows, given, strict=True):
+            row["answer"] = answer
+        found = read_answers(
+            rows, fitted.taxonomy_, Fields(), {row["id"]: 0 for row in rows}, Problems(), several=True
+        )
+        for row, (_, paths) in zip(rows, given, strict=True):
+            nodes = found.given[row["id"]].nodes
+            assert {fitted.taxonomy_.path(node) for node in nodes} == {tuple(path) for path in paths}
+        assert fitted.correct(rows, dry_run=True).n_confirmed == 4
+
+    def test_who_belongs_nowhere_is_not_asked_about_again(self, loaded: HiMeCat) -> None:
+        texts = [{"id": one["id"], "text": one["text"]} for one in pile()[0]]
+        first = loaded.review(texts, count=1)[0]["id"]
+        loaded.correct({first: "none"})
+        assert first not in {row["id"] for row in loaded.review(texts, count=1000)}
 
 
 class TestCorrect:
@@ -487,6 +529,46 @@ class TestCommands:
         tasks = json.loads(output.read_text())
         sizes = {len(one["predictions"][0]["result"][0]["value"]["taxonomy"]) for one in tasks}
         assert len(sizes) > 1
+
+    @pytest.mark.parametrize("ending", ["csv", "xlsx", "jsonl"])
+    def test_review_fill_in_correct(
+        self, ending: str, himecat: Himecat, model: Path, file: Path, tmp_path: Path
+    ) -> None:
+        review, true = (
+            tmp_path / f"review.{ending}",
+            {f"d{row}": paths for row, paths in enumerate(pile()[1])},
+        )
+        assert himecat("review", model, file, "-n", 12, "-o", review).code == 0
+        rows = [row.fields or {} for row in iter_records(str(review), Problems())]
+        if ending != "jsonl":
+            assert any("; " in row["suggestion1"] and "; " in row["confidence1"] for row in rows)
+        # The set as it stands there, its number, and the true one.
+        for number, row in enumerate(rows):
+            truth = (
+                true[row["id"]]
+                if ending == "jsonl"
+                else "; ".join("/".join(path) for path in true[row["id"]])
+            )
+            row["answer"] = (row["suggestion1"], "1", truth)[number % 3]
+        if ending == "xlsx":
+            review.write_bytes(workbook(rows, dict.fromkeys(rows[0], 20)))
+        elif ending == "jsonl":
+            review.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            with review.open("w", encoding="utf-8", newline="") as stream:
+                table = csv.DictWriter(stream, list(rows[0]))
+                table.writeheader()
+                table.writerows(rows)
+        done = himecat("correct", model, review, "--json", tmp_path / "found.json")
+        assert done.code == 0, done.err
+        found = json.loads((tmp_path / "found.json").read_text())
+        assert found["confirmed"] >= 8
+        assert found["labelled"] == 62
+        corpus, labelled = HiMeCat.load(model).learned_from()
+        tree = HiMeCat.load(model).taxonomy_
+        for row in rows[2::3]:
+            nodes = labelled.nodes[labelled.rows == corpus.ids.index(row["id"])].tolist()
+            assert {tree.path(node) for node in nodes} == set(map(tuple, true[row["id"]]))
 
     def test_evaluate(self, himecat: Himecat, file: Path) -> None:
         done = himecat("evaluate", file, "--draws", 2, "--set", "min_count=1", "--threads", 1, "--json", "-")
