@@ -116,7 +116,8 @@ class Correction:
         width = max((len(f"{move.count:,}") for move in shown), default=0)
         lines += [f"  {move.count:>{width},}  {_said(move)}" for move in shown]
         if len(self.moves) > len(shown):
-            lines.append(f"  and {sum(move.count for move in self.moves[len(shown) :]):,} elsewhere")
+            rest = sum(move.count for move in self.moves[len(shown) :])
+            lines.append(f"  and {rest:,} {'otherwise' if self.sets else 'elsewhere'}")
         for level, (before, after) in enumerate(self.accuracy, start=1):
             lines.append(f"estimated accuracy at level {level}: {before:.3f} before, {after:.3f} now")
         return "\n".join(lines)

@@ -128,14 +128,6 @@ class Corrector(Predictor):
             suggestions = leaf_suggestions(self.taxonomy_, sure)
         return review_rows(source, self.fields(), some, suggestions, self.space_, classifier)
 
-    def _refuse_several(self, what: str) -> None:
-        self._check_fitted()
-        if isinstance(self.classifier_, SeveralClassifier):
-            raise UsageError(
-                f"A model that gives documents several paths cannot {what}: add the labels to the documents and fit it "
-                "again."
-            )
-
     def _kept(self) -> LearnedFrom:
         """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
         self._check_fitted()
@@ -163,7 +155,9 @@ class Corrector(Predictor):
 
     def learned_documents(self, what: str) -> LearnedFrom:
         """The documents and labels that the model was fitted on; `what` they are needed for, if it cannot be done."""
-        self._refuse_several(what)
+        self._check_fitted()
+        if self.gives_sets:
+            raise UsageError(f"A model that gives documents several paths cannot {what}.")
         return self._kept()
 
     def kept_documents(self) -> Corpus:
