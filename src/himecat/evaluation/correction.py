@@ -23,7 +23,7 @@ _SHOWN_MOVES = 10
 class Move:
     """How many documents went from one category to another.
 
-    Where documents have several paths: those that they lost and those that they got instead, separated by `; `.
+    Where documents have several paths: those that they lost and those that they got instead, with semicolons between them.
 
     Examples
     --------
@@ -144,7 +144,8 @@ class Correction:
 
 def judged(taxonomy: Taxonomy, change: Change, placed: Supervision, sets: bool = False) -> Correction:
     """What answers say of the nodes at which their documents were `placed`; rows are those of all documents."""
-    here, said = (_by_row(one.rows, one.nodes) for one in (placed, change))
+    own = np.isin(placed.rows, change.rows)
+    here, said = _by_row(placed.rows[own], placed.nodes[own]), _by_row(change.rows, change.nodes)
     lineages = taxonomy.lineages
     confirmed = sum(
         nodes == here.get(row)
@@ -182,18 +183,21 @@ def moves_between(taxonomy: Taxonomy, before: Supervision, after: Supervision) -
     >>> moves_between(tree, Supervision(rows, np.array([1, 1, 2])), Supervision(rows, np.array([2, 2, 2])))
     (Move(before='a', after='b', count=2),)
     """
-    one, other = (_by_row(found.rows, found.nodes) for found in (before, after))
-    pairs: Counter[tuple[tuple[int, ...], tuple[int, ...]]] = Counter()
-    for row in sorted({*one, *other}):
-        lost, got = one.get(row, set()), other.get(row, set())
-        if lost != got:
-            pairs[tuple(sorted(lost - got)), tuple(sorted(got - lost))] += 1
+    # Of many documents few change: only these are looked at one by one.
+    size = len(taxonomy)
+    keys, others = (found.rows * size + found.nodes for found in (before, after))
+    lost, got = (
+        _by_row(*np.divmod(np.setdiff1d(one, other), size)) for one, other in ((keys, others), (others, keys))
+    )
+    pairs = Counter(
+        (tuple(sorted(lost.get(row, ()))), tuple(sorted(got.get(row, ())))) for row in {*lost, *got}
+    )
     ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def told(nodes: tuple[int, ...]) -> str:
         return PATHS.join(map(taxonomy.title, nodes))
 
-    return tuple(Move(told(lost), told(got), count) for (lost, got), count in ordered)
+    return tuple(Move(told(one), told(other), count) for (one, other), count in ordered)
 
 
 def _said(move: Move) -> str:
