@@ -23,7 +23,7 @@ _SHOWN_MOVES = 10
 class Move:
     """How many documents went from one category to another.
 
-    Where documents have several paths: those that they lost and those that they got instead, with semicolons between them.
+    Where documents have several paths: those that they lost and those that they got, with semicolons between them.
 
     Examples
     --------
