@@ -53,6 +53,26 @@ def test_of_a_small_pile_all_are_asked_about_once_and_empty_documents_last(strat
     assert set(asked[-2:]) == {3, 8}
 
 
+def test_sets_are_asked_about_where_most_is_in_doubt_but_not_about_the_same_again() -> None:
+    rng = np.random.default_rng(0)
+    # Two in three documents are in doubt about the first three categories, the others a little less about the rest.
+    probabilities = np.full((90, 6), 0.05)
+    probabilities[:60, :3], probabilities[60:, 3:] = 0.5, 0.4
+    probabilities[:, 0] = np.minimum(probabilities[:, 0] + rng.random(90) * 0.01, 1)
+    asked = choose(probabilities, count=20, threshold=0.5, labelled=[0, 70])
+    assert not {0, 70} & set(asked.tolist())
+    assert 8 <= (asked < 60).sum() <= 12
+    assert choose(probabilities, count=7, threshold=0.5, labelled=[0, 70]).tolist() == asked[:7].tolist()
+    sure = np.concatenate([probabilities, np.eye(6)])
+    assert choose(sure, count=20, threshold=0.5).max() < 90
+    vectors = unit(rng.normal(size=(96, 4)))
+    vectors[1], vectors[5] = 0.0, vectors[4]
+    everything = choose(sure, vectors, count=1000, threshold=0.5).tolist()
+    assert sorted(everything) == list(range(96))
+    assert 1 in everything[-2:]
+    assert {4, 5} & set(everything[-2:])
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
     ("n", "known"),

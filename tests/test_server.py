@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra himecat[server] is not installed")
 
 from himecat import HiMeCat
-from himecat.sample import METADATA, sample_documents, sample_split
+from himecat.sample import METADATA, sample_documents, sample_split, sample_taxonomy
 from himecat.server.workspace import Workspace
 from servers import Client, as_command, in_thread
 
@@ -287,6 +288,19 @@ def test_learning_replaces_the_model_and_one_step_leads_back(place: Path) -> Non
     learned = HiMeCat.load(place / "model.before")
     corpus, labels = learned.learned_from()
     assert {corpus.ids[row] for row in labels.nowhere.tolist()} == {f"{corpus.ids[row]}" for row in rows[3:]}
+
+
+def test_a_model_with_several_paths_does_not_learn_from_single_ones(tmp_path: Path) -> None:
+    letters = sample_documents(60)
+    for letter, other in pairwise(letters):
+        letter["labels"] = [letter["labels"], other["labels"]]
+    tree = sample_taxonomy()
+    HiMeCat(tree, threads=1, allow_empty_leaves=True).fit(letters[:59]).save(tmp_path / "model")
+    with in_thread(Workspace(tmp_path / "model", threads=1)) as client:
+        act(client, "accept", [0])
+        status, found = client.ask("POST", "/jobs", {"kind": "learn"})
+    assert status == 409
+    assert "`himecat review`, and teach it whole sets with `himecat correct`" in found["error"]
 
 
 def test_a_cancelled_job_leaves_the_model_as_it_was(place: Path) -> None:

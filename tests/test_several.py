@@ -17,7 +17,12 @@ from himecat.classifier.set_assignments import SetAssignments, assign_sets, at_o
 from himecat.compare.protocol.measure import Source, measure
 from himecat.compare.systems.himecat import Himecat as System
 from himecat.errors import DataError, UsageError
+from himecat.evaluation.review_workbook import workbook
 from himecat.evaluation.set_metrics import score_sets
+from himecat.input.answers import read_answers
+from himecat.input.documents import Fields
+from himecat.input.formats import iter_records
+from himecat.input.problems import Problems
 from himecat.input.several import parted
 
 TOPICS = {
@@ -190,13 +195,198 @@ class TestSets:
         other = HiMeCat(method=Default(min_count=1), threads=2).fit(documents)
         np.testing.assert_array_equal(other.predict_proba(documents), fitted.predict_proba(documents))
 
-    def test_review_and_correct_say_that_they_cannot(self, fitted: HiMeCat) -> None:
-        with pytest.raises(
-            UsageError, match="several paths cannot choose documents for review: add the labels"
-        ):
-            fitted.review(pile()[0])
-        with pytest.raises(UsageError, match="several paths cannot be corrected: add the labels"):
-            fitted.correct({"d1": "food"})
+
+@pytest.fixture
+def loaded(fitted: HiMeCat, tmp_path: Path) -> HiMeCat:
+    fitted.save(tmp_path / "loaded")
+    return HiMeCat.load(tmp_path / "loaded")
+
+
+def files(model: HiMeCat, folder: Path) -> list[bytes]:
+    model.save(folder)
+    return [
+        (folder / name).read_bytes() for name in ("model.json", "weights.safetensors", "corpus.safetensors")
+    ]
+
+
+class TestReview:
+    def test_the_set_is_suggested_and_what_is_not_in_it(self, fitted: HiMeCat) -> None:
+        documents, _ = pile()
+        rows = fitted.review(documents, count=30)
+        assert len({row["id"] for row in rows}) == 30
+        assert not {row["id"] for row in rows} & {one["id"] for one in documents[:50]}
+        placed = fitted.assign(rows)
+        assert isinstance(placed, SetAssignments)
+        for number, row in enumerate(rows):
+            assert row["suggestion1"] == [list(path) for path in placed.paths(number)]
+            assert row["confidence1"] == [round(one, 4) for one in placed.path_confidences(number)]
+            for other in ("suggestion2", "suggestion3"):
+                assert row[other][0] not in row["suggestion1"]
+            assert row["confidence2"][0] >= row["confidence3"][0]
+            assert row["why"]
+            assert row["answer"] == ""
+
+    def test_suggestions_by_their_numbers(self, fitted: HiMeCat) -> None:
+        rows = fitted.review(pile()[0], count=8)
+        given = [
+            ("1", row["suggestion1"]) if number % 2 else ("3;1", row["suggestion1"] + row["suggestion3"])
+            for number, row in enumerate(rows)
+        ]
+        for row, (answer, _) in zip(rows, given, strict=True):
+            row["answer"] = answer
+        found = read_answers(
+            rows, fitted.taxonomy_, Fields(), {row["id"]: 0 for row in rows}, Problems(), several=True
+        )
+        for row, (_, paths) in zip(rows, given, strict=True):
+            nodes = found.given[row["id"]].nodes
+            assert {fitted.taxonomy_.path(node) for node in nodes} == {tuple(path) for path in paths}
+        assert fitted.correct(rows, dry_run=True).n_confirmed == 4
+
+    def test_who_belongs_nowhere_is_not_asked_about_again(self, loaded: HiMeCat) -> None:
+        texts = [{"id": one["id"], "text": one["text"]} for one in pile()[0]]
+        first = loaded.review(texts, count=1)[0]["id"]
+        loaded.correct({first: "none"})
+        assert first not in {row["id"] for row in loaded.review(texts, count=1000)}
+
+
+class TestCorrect:
+    def test_it_is_what_a_fit_gives_with_all_labels(self, loaded: HiMeCat, tmp_path: Path) -> None:
+        documents, truth = pile()
+        chosen = [3, *range(50, 62)]
+        found = loaded.correct({f"d{row}": truth[row] for row in chosen} | {"d4": [["food"]], "d70": "none"})
+        assert (found.n_confirmed + found.n_moved, found.n_nowhere, found.n_labelled) == (14, 1, 63)
+        assert found.n_replaced == (truth[4] != [["food"]])
+        for row in chosen:
+            documents[row]["labels"] = truth[row]
+        documents[4]["labels"], documents[70]["labels"] = [["food"]], "none"
+        whole = HiMeCat(method=Default(min_count=1), threads=1).fit(documents)
+        assert files(loaded, tmp_path / "one") == files(whole, tmp_path / "other")
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            [["food"], ["nature", "foxes"]],
+            ("nature/foxes", "food"),
+            ["food", "foxes"],
+            "food; nature/foxes",
+            " foxes ;food;",
+            "nature; nature/foxes; food",
+        ],
+        ids=repr,
+    )
+    def test_ways_to_write_a_set(self, fitted: HiMeCat, answer: Any) -> None:
+        assert named(fitted, answer) == {"food", "nature/foxes"}
+
+    def test_a_list_from_the_top_down_is_one_path(self, fitted: HiMeCat) -> None:
+        assert named(fitted, ["nature", "foxes"]) == named(fitted, "foxes") == {"nature/foxes"}
+
+    def test_what_predict_gives_confirms_itself(
+        self, fitted: HiMeCat, tmp_path: Path, himecat: Himecat
+    ) -> None:
+        documents = [{"id": one["id"], "text": one["text"]} for one in pile()[0][60:90]]
+        ids = [one["id"] for one in documents]
+        given = [
+            dict(zip(ids, fitted.predict(documents).tolist(), strict=True)),
+            dict(zip(ids, fitted.predict(documents, as_tuples=True), strict=True)),
+            dict(zip(ids, fitted.predict_frame(documents)["paths"], strict=True)),
+        ]
+        for answers in given:
+            found = fitted.correct(answers, dry_run=True)
+            assert (found.n_confirmed, found.n_moved, found.n_changed) == (30, 0, None)
+            assert "30 confirm, 0 change" in found.said
+
+    def test_names_with_semicolons(self) -> None:
+        texts = ["red fox den", "old car wheel", "fox and car", "red fox", "old car"]
+        tree = Taxonomy.from_paths([("nature; wild", "foxes; red"), ("cars",)])
+        paths = [["nature; wild", "foxes; red"], ["cars"]]
+        model = HiMeCat(tree, method=Default(min_count=1), threads=1, several=True)
+        model.fit(texts, [[paths[0]], [paths[1]], paths, None, None])
+        both = model.predict_frame(texts, top=0)["paths"][2]
+        assert both.count(";") == 3
+        assert named(model, both) == {"nature; wild/foxes; red", "cars"}
+        assert named(model, "cars; foxes; red") == {"nature; wild/foxes; red", "cars"}
+
+    @pytest.mark.parametrize(
+        ("answers", "said"),
+        [
+            ({"d60": "food; foxs"}, "the answer for 'd60': unknown label 'foxs'; did you mean 'foxes'?"),
+            ({"d60": [["food"], ["nature", "cars"]]}, "the answer for 'd60': "),
+            ({"d60": "food; none"}, "the answer for 'd60': 'none' stands beside a category"),
+            ({"d60": "skip; food"}, "the answer for 'd60': 'skip' stands beside a category"),
+            ({"d60": "food; 2"}, "the answer is 2, and there is no suggestion 2 in the row"),
+            ({"d60": [[], []]}, "the answer for 'd60': "),
+            ({"d60": ";"}, "the answer for 'd60': "),
+            ({"d60": [{"a": 1}, "food"]}, "the answer for 'd60': "),
+            ({"x": "food; foxes"}, "the answer for 'x': the model does not know the document 'x'"),
+            (
+                [{"id": "d60", "answer": "food; foxes"}, {"id": "d60", "answer": "food"}],
+                "the document 'd60' is food here and food; nature/foxes at",
+            ),
+        ],
+        ids=repr,
+    )
+    def test_what_cannot_be_used_is_told(self, fitted: HiMeCat, answers: Any, said: str) -> None:
+        with pytest.raises(DataError) as error:
+            fitted.correct(answers, dry_run=True)
+        assert said in str(error.value)
+
+    def test_changes_are_told_as_what_was_lost_and_got(self, loaded: HiMeCat) -> None:
+        documents = pile()[0]
+        before = [set(paths) for paths in loaded.predict(documents)]
+        found = loaded.correct(
+            {f"d{row}": [["technology", "cars"], ["technology", "phones"]] for row in range(60, 100)}
+        )
+        pairs = list(zip(before, [set(paths) for paths in loaded.predict(documents)], strict=True))
+        assert (
+            found.n_changed == sum(one != other for one, other in pairs) == sum(m.count for m in found.moves)
+        )
+        for move in found.moves:
+            lost, got = ({*filter(None, side.split("; "))} for side in (move.before, move.after))
+            assert move.count == sum((one - other, other - one) == (lost, got) for one, other in pairs)
+        assert "documents have other paths now:" in found.done
+        assert "  + technology/" in found.done
+
+    def test_sets_stay_sets_where_every_label_has_become_one_path(self) -> None:
+        texts = ["red fox den", "old car wheel", "fox and car", "red fox", "old car"]
+        model = HiMeCat(method=Default(min_count=1), threads=1)
+        model.fit(texts, [["animals"], ["things"], [["animals"], ["things"]], None, None])
+        model.correct({"2": "animals"})
+        assert model.gives_sets
+
+    def test_new_documents_bring_their_sets(self, loaded: HiMeCat) -> None:
+        new = [
+            {
+                "id": "n1",
+                "text": "fox den cub wheel brake",
+                "labels": [["nature", "foxes"], ["technology", "cars"]],
+            },
+            {"id": "n2", "text": "bread cheese soup fox", "labels": "food; foxes"},
+            {"id": "n3", "text": "soup salt", "labels": "none"},
+            {"id": "n4", "text": "oak leaf"},
+        ]
+        found = loaded.correct({"n4": "trees; food"}, new)
+        assert (found.n_added, found.n_labelled, found.n_documents) == (4, 54, 164)
+        corpus, labelled = loaded.learned_from()
+        sets = {
+            name: {loaded.taxonomy_.title(node) for node in labelled.nodes[labelled.rows == row]}
+            for row, name in enumerate(corpus.ids[160:], start=160)
+        }
+        assert sets == {
+            "n1": {"nature/foxes", "technology/cars"},
+            "n2": {"food", "nature/foxes"},
+            "n3": set(),
+            "n4": {"nature/trees", "food"},
+        }
+        assert labelled.nowhere.tolist() == [162]
+
+
+def named(model: HiMeCat, answer: Any) -> set[str]:
+    """What an answer for a document names."""
+    found = read_answers(
+        {"d": answer}, model.taxonomy_, Fields(), {"d": 0}, found_wrong := Problems(), several=True
+    )
+    found_wrong.raise_errors()
+    return {model.taxonomy_.title(node) for node in found.given["d"].nodes}
 
 
 class TestAssignSets:
@@ -339,6 +529,46 @@ class TestCommands:
         tasks = json.loads(output.read_text())
         sizes = {len(one["predictions"][0]["result"][0]["value"]["taxonomy"]) for one in tasks}
         assert len(sizes) > 1
+
+    @pytest.mark.parametrize("ending", ["csv", "xlsx", "jsonl"])
+    def test_review_fill_in_correct(
+        self, ending: str, himecat: Himecat, model: Path, file: Path, tmp_path: Path
+    ) -> None:
+        review, true = (
+            tmp_path / f"review.{ending}",
+            {f"d{row}": paths for row, paths in enumerate(pile()[1])},
+        )
+        assert himecat("review", model, file, "-n", 12, "-o", review).code == 0
+        rows = [row.fields or {} for row in iter_records(str(review), Problems())]
+        if ending != "jsonl":
+            assert any("; " in row["suggestion1"] and "; " in row["confidence1"] for row in rows)
+        # The set as it stands there, its number, and the true one.
+        for number, row in enumerate(rows):
+            truth = (
+                true[row["id"]]
+                if ending == "jsonl"
+                else "; ".join("/".join(path) for path in true[row["id"]])
+            )
+            row["answer"] = (row["suggestion1"], "1", truth)[number % 3]
+        if ending == "xlsx":
+            review.write_bytes(workbook(rows, dict.fromkeys(rows[0], 20)))
+        elif ending == "jsonl":
+            review.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        else:
+            with review.open("w", encoding="utf-8", newline="") as stream:
+                table = csv.DictWriter(stream, list(rows[0]))
+                table.writeheader()
+                table.writerows(rows)
+        done = himecat("correct", model, review, "--json", tmp_path / "found.json")
+        assert done.code == 0, done.err
+        found = json.loads((tmp_path / "found.json").read_text())
+        assert found["confirmed"] >= 8
+        assert found["labelled"] == 62
+        corpus, labelled = HiMeCat.load(model).learned_from()
+        tree = HiMeCat.load(model).taxonomy_
+        for row in rows[2::3]:
+            nodes = labelled.nodes[labelled.rows == corpus.ids.index(row["id"])].tolist()
+            assert {tree.path(node) for node in nodes} == set(map(tuple, true[row["id"]]))
 
     def test_evaluate(self, himecat: Himecat, file: Path) -> None:
         done = himecat("evaluate", file, "--draws", 2, "--set", "min_count=1", "--threads", 1, "--json", "-")

@@ -16,6 +16,7 @@ Rows = npt.NDArray[np.int64]
 STRATEGIES = ("default", "cover", "ratio", "random")
 """The orders that `choose` knows; see docs/accuracy.md for what each brings."""
 
+_SPREAD = "spread"
 # Documents that are compared with each other: as many may be asked about, as many stand for the whole pile.
 _CANDIDATES, _TARGETS = 1500, 4000
 # Of one set of candidates no more are taken; beyond so many in all, the order is random.
@@ -33,6 +34,7 @@ def choose(
     labelled: npt.ArrayLike = (),
     strategy: str = "default",
     seed: int = 0,
+    threshold: float | None = None,
 ) -> Rows:
     """Rows of the documents to ask a person about, the most useful first.
 
@@ -53,6 +55,10 @@ def choose(
         `random`: any. `default` is `cover`, and `random` where there are no vectors.
     seed : int
         The same number gives the same rows.
+    threshold : float, optional
+        Where documents have several categories, each with a probability of its own: how probable one has to be to be
+        given. By default each time the document with the most probably wrong decisions is then asked about; those on
+        categories that were asked about already count less.
 
     Examples
     --------
@@ -62,6 +68,12 @@ def choose(
     >>> vectors = np.array([[1, 0], [0.6, 0.8], [0.6, 0.8], [0, 1]])
     >>> choose(probabilities, vectors, labelled=[0], count=2).tolist()
     [1, 3]
+
+    Of three documents with several categories, two are in doubt about the same one; then the other is asked about.
+
+    >>> probabilities = np.array([[0.9, 0.5, 0, 0], [0.9, 0.45, 0, 0], [0, 0, 0.9, 0.4]])
+    >>> choose(probabilities, count=2, threshold=0.5).tolist()
+    [0, 2]
     """
     n_documents = len(probabilities)
     known = np.unique(np.asarray(labelled, dtype=np.int64))
@@ -75,6 +87,7 @@ def choose(
         raise UsageError(f"Labelled rows must be among the {n_documents} documents.")
     if strategy == "default":
         strategy = "random" if vectors is None else "cover"
+        strategy = strategy if threshold is None else _SPREAD
     if strategy == "cover" and vectors is None:
         raise UsageError("The strategy 'cover' needs the vectors of the documents.")
     rng = np.random.default_rng(seed)
@@ -88,6 +101,9 @@ def choose(
         pool = pool[np.argsort(-_doubt(probabilities)[pool], kind="stable")]
     elif strategy == "cover" and vectors is not None:
         first = _cover(vectors, _doubt(probabilities), pool, known, min(count, _MOST))
+        pool = np.concatenate([first, pool[~np.isin(pool, first)]])
+    elif strategy == _SPREAD and threshold is not None:
+        first = _spread(probabilities, threshold, pool, min(count, _MOST))
         pool = np.concatenate([first, pool[~np.isin(pool, first)]])
     return np.concatenate([pool, last])[:count]
 
@@ -117,6 +133,29 @@ def _doubt(probabilities: npt.NDArray[np.floating]) -> FloatArray:
         two = np.partition(probabilities[start : start + _TARGETS], n_leaves - 2, axis=1)[:, -2:]
         found[start : start + _TARGETS] = two[:, 0] / np.maximum(two[:, 1], 1e-30)
     return found
+
+
+def _wrong(probabilities: npt.NDArray[np.floating], threshold: float) -> FloatArray:
+    """How probably each decision for or against a category is wrong."""
+    return np.where(probabilities >= threshold, 1 - probabilities, probabilities).astype(np.float32)
+
+
+def _spread(probabilities: npt.NDArray[np.floating], threshold: float, pool: Rows, count: int) -> Rows:
+    """Documents with many decisions that are probably wrong, on categories that others were not asked for."""
+    parts = [pool[start : start + _TARGETS] for start in range(0, len(pool), _TARGETS)]
+    doubt = np.concatenate(
+        [pool[:0], *(_wrong(probabilities[part], threshold).sum(axis=1) for part in parts)]
+    )
+    pool = pool[np.argsort(-doubt, kind="stable")[:_TARGETS]]
+    wrong = _wrong(probabilities[pool], threshold)
+    asked = np.zeros(probabilities.shape[1], dtype=np.float32)
+    left, chosen = np.ones(len(pool), dtype=bool), list[int]()
+    while len(chosen) < min(count, len(pool)):
+        best = int(np.where(left, wrong @ (1 / (1 + asked)), -1.0).argmax())
+        chosen.append(best)
+        left[best] = False
+        asked += probabilities[pool[best]]
+    return pool[chosen]
 
 
 def _cover(

@@ -52,7 +52,8 @@ def review(
 ) -> None:
     """Choose the documents whose labels would teach most, with suggestions and a column for your answers.
 
-    An answer is a path or a name of a category, 1, 2 or 3 for a suggestion, skip, or empty.
+    An answer is a path or a name of a category, 1, 2 or 3 for a suggestion, skip, or empty. Where documents have
+    several paths, 1 is the whole set, and several answers have a semicolon between them.
 
     Example: `himecat review model papers.jsonl -n 50 -o review.xlsx`
     """

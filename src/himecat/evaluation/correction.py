@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from himecat.input.corpus import Supervision
 from himecat.input.corrections import Change
+from himecat.input.several import PATHS
 from himecat.input.taxonomy.tree import Taxonomy
 
 _SHOWN_MOVES = 10
@@ -20,6 +22,8 @@ _SHOWN_MOVES = 10
 @dataclass(frozen=True)
 class Move:
     """How many documents went from one category to another.
+
+    Where documents have several paths: those that they lost and those that they got, with semicolons between them.
 
     Examples
     --------
@@ -40,7 +44,7 @@ class Correction:
     ----------
     n_confirmed, n_moved : int
         Answers that agree with where the model had placed the document, and that do not. The answer of an inner
-        category agrees with all categories below it.
+        category agrees with all categories below it; where documents have several paths, all of them have to agree.
     n_skipped, n_replaced, n_added : int
         Documents that somebody wants skipped; answers that replace an older label; documents new to the model.
     n_labelled, n_documents : int
@@ -53,6 +57,8 @@ class Correction:
         Estimated accuracy before and after by level, where the model estimates it.
     n_nowhere : int
         Answers that say that a document belongs to none of the categories.
+    sets : bool
+        Whether documents have several paths each.
 
     Examples
     --------
@@ -60,6 +66,11 @@ class Correction:
     12 answers: 9 confirm, 3 move. 112 of 1,968 documents are labelled.
     2 documents moved:
       2  a -> b
+    >>> print(Correction(0, 1, 0, 0, 0, 9, 20, 3, (Move("", "b", 2), Move("a", "c; d", 1)), sets=True))
+    1 answer: 0 confirm, 1 change. 9 of 20 documents are labelled.
+    3 documents have other paths now:
+      2  + b
+      1  a -> c; d
     """
 
     n_confirmed: int
@@ -73,12 +84,16 @@ class Correction:
     moves: tuple[Move, ...] = ()
     accuracy: tuple[tuple[float, float], ...] = ()
     n_nowhere: int = 0
+    sets: bool = False
 
     @property
     def said(self) -> str:
         """What the answers say, in one line."""
         count = self.n_confirmed + self.n_moved + self.n_nowhere
-        told = [f"{count:,} answer{'s' * (count != 1)}: {self.n_confirmed:,} confirm, {self.n_moved:,} move"]
+        verb = "change" if self.sets else "move"
+        told = [
+            f"{count:,} answer{'s' * (count != 1)}: {self.n_confirmed:,} confirm, {self.n_moved:,} {verb}"
+        ]
         if self.n_nowhere:
             told.append(f"{self.n_nowhere:,} {'fit' if self.n_nowhere > 1 else 'fits'} nowhere")
         if self.n_skipped:
@@ -95,12 +110,14 @@ class Correction:
         if self.n_changed is None:
             return ""
         end = ":" if self.moves else "."
-        lines = [f"{self.n_changed:,} document{'s' * (self.n_changed != 1)} moved{end}"]
+        did = f"{'has' if self.n_changed == 1 else 'have'} other paths now" if self.sets else "moved"
+        lines = [f"{self.n_changed:,} document{'s' * (self.n_changed != 1)} {did}{end}"]
         shown = self.moves[:_SHOWN_MOVES]
         width = max((len(f"{move.count:,}") for move in shown), default=0)
-        lines += [f"  {move.count:>{width},}  {move.before} -> {move.after}" for move in shown]
+        lines += [f"  {move.count:>{width},}  {_said(move)}" for move in shown]
         if len(self.moves) > len(shown):
-            lines.append(f"  and {sum(move.count for move in self.moves[len(shown) :]):,} elsewhere")
+            rest = sum(move.count for move in self.moves[len(shown) :])
+            lines.append(f"  and {rest:,} {'otherwise' if self.sets else 'elsewhere'}")
         for level, (before, after) in enumerate(self.accuracy, start=1):
             lines.append(f"estimated accuracy at level {level}: {before:.3f} before, {after:.3f} now")
         return "\n".join(lines)
@@ -125,39 +142,68 @@ class Correction:
         }
 
 
-def judged(taxonomy: Taxonomy, change: Change, placed: npt.NDArray[np.int64]) -> Correction:
-    """What answers say of the nodes at which their documents were `placed`."""
+def judged(taxonomy: Taxonomy, change: Change, placed: Supervision, sets: bool = False) -> Correction:
+    """What answers say of the nodes at which their documents were `placed`; rows are those of all documents."""
+    own = np.isin(placed.rows, change.rows)
+    here, said = _by_row(placed.rows[own], placed.nodes[own]), _by_row(change.rows, change.nodes)
     lineages = taxonomy.lineages
     confirmed = sum(
-        node in lineages[at] for node, at in zip(change.nodes.tolist(), placed.tolist(), strict=True)
+        nodes == here.get(row)
+        if sets
+        else all(node in lineages[at] for node in nodes for at in here.get(row, ()))
+        for row, nodes in said.items()
     )
     return Correction(
         n_confirmed=confirmed,
-        n_moved=len(change.nodes) - confirmed,
+        n_moved=len(said) - confirmed,
         n_skipped=change.n_skipped,
         n_replaced=change.n_replaced,
         n_added=change.n_added,
         n_labelled=len(np.unique(np.concatenate([change.supervision.rows, change.supervision.nowhere]))),
         n_documents=len(change.corpus),
         n_nowhere=change.n_nowhere,
+        sets=sets,
     )
 
 
-def moves_between(
-    taxonomy: Taxonomy, before: npt.NDArray[np.int64], after: npt.NDArray[np.int64]
-) -> tuple[Move, ...]:
-    """From where to where documents have moved, the most frequent pair first.
+def _by_row(rows: npt.NDArray[np.int64], nodes: npt.NDArray[np.int64]) -> dict[int, set[int]]:
+    found: dict[int, set[int]] = {}
+    for row, node in zip(rows.tolist(), nodes.tolist(), strict=True):
+        found.setdefault(row, set()).add(node)
+    return found
+
+
+def moves_between(taxonomy: Taxonomy, before: Supervision, after: Supervision) -> tuple[Move, ...]:
+    """What documents have lost, and what they have got instead, the most frequent first.
 
     Examples
     --------
     >>> tree = Taxonomy.from_paths([("a",), ("b",)])
-    >>> moves_between(tree, np.array([1, 1, 2]), np.array([2, 2, 2]))
+    >>> rows = np.arange(3)
+    >>> moves_between(tree, Supervision(rows, np.array([1, 1, 2])), Supervision(rows, np.array([2, 2, 2])))
     (Move(before='a', after='b', count=2),)
     """
-    elsewhere = before != after
-    pairs = Counter(zip(before[elsewhere].tolist(), after[elsewhere].tolist(), strict=True))
-    ordered = sorted(pairs.items(), key=lambda one: (-one[1], one[0]))
-    return tuple(Move(taxonomy.title(one), taxonomy.title(other), n) for (one, other), n in ordered)
+    # Of many documents few change: only these are looked at one by one.
+    size = len(taxonomy)
+    keys, others = (found.rows * size + found.nodes for found in (before, after))
+    lost, got = (
+        _by_row(*np.divmod(np.setdiff1d(one, other), size)) for one, other in ((keys, others), (others, keys))
+    )
+    pairs = Counter(
+        (tuple(sorted(lost.get(row, ()))), tuple(sorted(got.get(row, ())))) for row in {*lost, *got}
+    )
+    ordered = sorted(pairs.items(), key=lambda pair: (-pair[1], pair[0]))
+
+    def told(nodes: tuple[int, ...]) -> str:
+        return PATHS.join(map(taxonomy.title, nodes))
+
+    return tuple(Move(told(one), told(other), count) for (one, other), count in ordered)
+
+
+def _said(move: Move) -> str:
+    if move.before and move.after:
+        return f"{move.before} -> {move.after}"
+    return f"+ {move.after}" if move.after else f"- {move.before}"
 
 
 def accuracies(before: Any, after: Any) -> tuple[tuple[float, float], ...]:

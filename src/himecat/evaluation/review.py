@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.protocol import Classifier
+from himecat.classifier.set_assignments import SetAssignments
+from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError
 from himecat.evaluation.explain import explain_row
 from himecat.evaluation.review_workbook import open_openpyxl, workbook
@@ -21,6 +23,7 @@ from himecat.input.corpus import Corpus
 from himecat.input.documents import VALUE_SEPARATOR, Document, Fields, read_documents
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH
+from himecat.input.several import PATHS
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.files import write_atomic
 from himecat.runtime.terminal import harmless_cell, plain_json
@@ -35,11 +38,58 @@ _WIDTHS = {"id": 14, "text": 70, "metadata": 20, "suggestion": 32, "confidence":
 Rows = npt.NDArray[np.int64]
 
 
+class Suggestion(NamedTuple):
+    """The paths of a suggestion, and the probability of each; several only where documents have several.
+
+    Examples
+    --------
+    >>> Suggestion([3, 5], [0.8, 0.4]).nodes
+    [3, 5]
+    """
+
+    nodes: list[int]
+    confidences: list[float]
+
+
+def leaf_suggestions(
+    taxonomy: Taxonomy, probabilities: npt.NDArray[np.float32]
+) -> Iterator[list[Suggestion]]:
+    """The most probable leaves of each document.
+
+    Examples
+    --------
+    >>> tree = Taxonomy.from_paths([("a",), ("b",)])
+    >>> list(leaf_suggestions(tree, np.array([[0.25, 0.75]], dtype=np.float32)))
+    [[Suggestion(nodes=[2], confidences=[0.75]), Suggestion(nodes=[1], confidences=[0.25])]]
+    """
+    for row in probabilities:
+        best = np.argsort(-row, kind="stable")[:N_SUGGESTIONS].tolist()
+        yield [Suggestion([taxonomy.leaves[one]], [round(float(row[one]), 4)]) for one in best]
+
+
+def set_suggestions(placed: SetAssignments) -> Iterator[list[Suggestion]]:
+    """The set of each document, and the most probable categories beside it, which `placed` has as its `best`.
+
+    Examples
+    --------
+    >>> from himecat.classifier.set_assignments import assign_sets
+    >>> tree, sure = Taxonomy.from_paths([("a",), ("b",), ("c",)]), np.array([[0.75, 0.25, 0.5]], dtype=np.float32)
+    >>> found = next(set_suggestions(assign_sets(tree, np.array([1, 2, 3]), sure, 0.5, best=3)))
+    >>> [one.nodes for one in found]
+    [[1, 3], [2]]
+    """
+    assert placed.best is not None
+    for row, (best, sure) in enumerate(zip(placed.best, placed.rounded_best, strict=True)):
+        whole = Suggestion(placed.nodes_of(row), [round(one, 4) for one in placed.path_confidences(row)])
+        others = zip(best[1:].tolist(), sure[1:].tolist(), strict=True)
+        yield [whole, *(Suggestion([node], [round(one, 4)]) for node, one in others if node)]
+
+
 def review_rows(
     source: Any,
     fields: Fields,
     corpus: Corpus,
-    probabilities: npt.NDArray[np.float32],
+    suggestions: Iterable[Sequence[Suggestion]],
     space: JointSpace,
     classifier: Classifier,
 ) -> list[dict[str, Any]]:
@@ -49,15 +99,14 @@ def review_rows(
     ----------
     source : path, table or iterable
         Where the documents are read once more, for their texts.
-    corpus, probabilities
-        The documents to review, and the probabilities of the leaves.
+    corpus, suggestions
+        The documents to review, and what is suggested for each.
     """
     shown = _documents(source, fields, set(corpus.ids))
     columns = ReviewColumns.beside(fields)
-    best = np.argsort(-probabilities, axis=1, kind="stable")[:, :N_SUGGESTIONS]
-    taxonomy = space.taxonomy
+    path, sets = space.taxonomy.path, isinstance(classifier, SeveralClassifier)
     found = []
-    for row, name in enumerate(corpus.ids):
+    for row, (name, suggested) in enumerate(zip(corpus.ids, suggestions, strict=True)):
         document = shown[name]
         texts = {field: text for field in fields.text if isinstance(text := document.extra.get(field), str)}
         # A plain text has no field.
@@ -65,11 +114,11 @@ def review_rows(
         line: dict[str, Any] = {fields.id: name}
         line |= {field: cut(texts.get(field, "")) for field in fields.text}
         line |= {kind: list(document.metadata.get(kind, ())) for kind in fields.metadata}
-        leaves = [taxonomy.leaves[position] for position in best[row].tolist()]
-        for number, leaf in enumerate(leaves):
-            line[columns.suggestions[number]] = list(taxonomy.path(leaf))
-            line[columns.confidences[number]] = round(float(probabilities[row, best[row, number]]), 4)
-        line[columns.why] = _why(space, corpus, row, leaves[0], classifier)
+        for number, (nodes, sure) in enumerate(suggested):
+            paths = [list(path(node)) for node in nodes]
+            line[columns.suggestions[number]] = paths if sets else paths[0]
+            line[columns.confidences[number]] = sure if sets else sure[0]
+        line[columns.why] = _why(space, corpus, row, suggested[0].nodes[0], classifier)
         line[columns.answer] = ""
         found.append(line)
     return found
@@ -123,7 +172,7 @@ def write_review(
 ) -> None:
     """Write rows of `review_rows` to a workbook, a CSV file or JSON lines, by the ending of the name.
 
-    In tables `separator` stands between the levels of a category.
+    In tables `separator` stands between the levels of a category, and `;` between several.
     """
     ending = check_format(path)
     content: str | bytes
@@ -156,7 +205,10 @@ def _spreadsheet(
 
     def cell(name: str, value: Any) -> Any:
         if name in columns.suggestions:
-            return written[tuple(value)]
+            paths = value if isinstance(value[0], list) else [value]
+            return PATHS.join(written[tuple(path)] for path in paths)
+        if name in columns.confidences and isinstance(value, list):
+            return value[0] if len(value) == 1 else PATHS.join(map(str, value))
         return VALUE_SEPARATOR.join(value) if isinstance(value, list) else value
 
     plain = [{name: cell(name, value) for name, value in row.items()} for row in rows]

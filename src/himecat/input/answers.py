@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from himecat.errors import DataError, spelled
@@ -14,6 +15,7 @@ from himecat.input.label_studio import label_in
 from himecat.input.labels import NOWHERE, is_nowhere
 from himecat.input.problems import Problems
 from himecat.input.separators import SLASH, joint_of, path_of
+from himecat.input.several import PATHS, several_paths
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.terminal import original_cell, printable
 
@@ -63,12 +65,23 @@ class ReviewColumns(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """An answer: where it was read, the document it is about, and the node that it names, or `NOWHERE_NODE`."""
+    """An answer: where it was read, the document it is about, and the nodes that it names; none for nowhere.
+
+    Examples
+    --------
+    >>> Answer("line 2", "a", (), Record("line 2", {})).node == NOWHERE_NODE
+    True
+    """
 
     place: str
     id: str
-    node: int
+    nodes: tuple[int, ...]
     record: Record
+
+    @property
+    def node(self) -> int:
+        """The node, where documents have one path each, or `NOWHERE_NODE`."""
+        return self.nodes[0] if self.nodes else NOWHERE_NODE
 
 
 @dataclass
@@ -94,6 +107,7 @@ def read_answers(
     known: Mapping[str, int],
     problems: Problems,
     separator: str = SLASH,
+    several: bool = False,
 ) -> Answers:
     """Read answers; all that cannot be used goes to `problems`.
 
@@ -106,6 +120,8 @@ def read_answers(
         Which field plays which part.
     known : mapping of str to int
         The ids of the documents that the model knows.
+    several : bool
+        Whether an answer may name several categories: a list of paths, or one string with `;` between them.
 
     Examples
     --------
@@ -118,9 +134,13 @@ def read_answers(
     >>> _ = read_answers({"a": "bin"}, tree, Fields(), {"a": 0}, problems)
     >>> print(*problems)
     the answer for 'a': unknown label 'bin'; did you mean 'bins'?
+    >>> both = read_answers({"a": "waste/bins; streets"}, tree, Fields(), {"a": 0}, Problems(), several=True)
+    >>> [tree.title(node) for node in both.given["a"].nodes]
+    ['streets', 'waste/bins']
     """
     columns = ReviewColumns.beside(fields)
     found = Answers()
+    reader = _Reader(taxonomy, columns, separator, several)
     # A workbook shows characters that steer a terminal spelled out.
     spelled: dict[str, str] | None = None
     n_records = 0
@@ -148,24 +168,22 @@ def read_answers(
             original = original_cell(name) if record.delimited else name
             name = original if original in known else spelled.get(name, original)
         try:
-            node = _node(path_of(value, separator), record, taxonomy, columns, separator)
+            nodes = reader.nodes(value, record)
         except DataError as error:
             problems.error(record.place, str(error))
             continue
-        if node is None:
+        if nodes is None:
             found.skipped += 1
             continue
         before = found.given.get(name)
-        if before is not None and before.node != node:
-            here, there = (
-                NOWHERE if one == NOWHERE_NODE else taxonomy.title(one) for one in (node, before.node)
-            )
+        if before is not None and before.nodes != nodes:
+            here, there = (PATHS.join(map(taxonomy.title, one)) or NOWHERE for one in (nodes, before.nodes))
             problems.error(
                 record.place,
                 f"the document {name!r} is {here} here and {there} at {before.place}: leave one of the answers.",
             )
         elif before is None:
-            found.given[name] = Answer(record.place, name, node, record)
+            found.given[name] = Answer(record.place, name, nodes, record)
     if not n_records and not problems.has_fatal and not isinstance(source, Mapping):
         problems.error("", "There is no answer to work with.")
     return found
@@ -198,36 +216,102 @@ def _id(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _node(
-    value: object, record: Record, taxonomy: Taxonomy, columns: ReviewColumns, separator: str
-) -> int | None:
-    """The node that an answer names; None for a document to skip."""
-    if is_nowhere(value) and NOWHERE not in taxonomy.nodes_by_name:
-        return NOWHERE_NODE
-    if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
-        value = str(int(value))
-    if not isinstance(value, str):
-        return taxonomy.find(value)  # type: ignore[arg-type]
-    written = value.strip()
-    short = written.lower() if written.lower() == _SKIP else written
-    if short != _SKIP and short not in _NUMBERS:
-        return _found(taxonomy, written, record)
-    if taxonomy.nodes_by_name.get(written):
-        if columns.answer not in (record.fields or {}):
-            return taxonomy.find(written)
-        raise DataError(
-            f"the answer {written!r} is also the name of a category: write the whole path, beginning with "
-            f"{taxonomy.names[0]}/."
-        )
-    if short == _SKIP:
-        return None
-    suggestion = (record.fields or {}).get(columns.suggestions[int(short) - 1])
-    if is_missing(suggestion):
-        raise DataError(f"the answer is {short}, and there is no suggestion {short} in the row.")
-    path = path_of(suggestion, separator)
-    if isinstance(path, str):
-        return _found(taxonomy, path.strip(), record)
-    return taxonomy.find(path)  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class _Reader:
+    """Reads what an answer names."""
+
+    taxonomy: Taxonomy
+    columns: ReviewColumns
+    separator: str
+    several: bool
+
+    def nodes(self, value: object, record: Record) -> tuple[int, ...] | None:
+        """The nodes that an answer names, none for nowhere; None for a document to skip."""
+        parts = self._parts(value)
+        found = [self._node(path_of(part, self.separator), record) for part in parts]
+        if len(parts) == 1:
+            return found[0]
+        for word, meant in ((_SKIP, None), (NOWHERE, ())):
+            if meant in found:
+                raise DataError(f"{word!r} stands beside a category: a document has categories, or none.")
+        return self._single(node for nodes in found for node in nodes or ())
+
+    def _parts(self, value: object) -> list[object]:
+        """The paths of an answer, each by itself."""
+        if not self.several:
+            return [value]
+        if isinstance(value, str):
+            return self._apart(value)
+        parts = several_paths(value, self.separator, self.taxonomy, joined=True)
+        if parts is None and isinstance(value, list | tuple) and self._are_categories(value):
+            parts = [*value]
+        return parts or [value]
+
+    def _are_categories(self, names: Sequence[object]) -> bool:
+        """Whether all names are categories, and together no path from the top down."""
+        written = [one.strip() for one in names if isinstance(one, str)]
+        if len(written) < len(names) or self.taxonomy.walk(written) is not None:
+            return False
+        return all(map(self._is_known, written))
+
+    def _apart(self, written: str) -> list[object]:
+        """What stands between semicolons, but for those within a name."""
+        pieces, found = written.split(PATHS.strip()), list[object]()
+        while pieces:
+            lengths = range(len(pieces), 1, -1) if self._names_have_semicolons else ()
+            length = next((n for n in lengths if self._is_known(";".join(pieces[:n]).strip())), 1)
+            found += filter(None, [";".join(pieces[:length]).strip()])
+            del pieces[:length]
+        return found or [written]
+
+    @cached_property
+    def _names_have_semicolons(self) -> bool:
+        return any(";" in name for name in self.taxonomy.names)
+
+    def _is_known(self, label: object) -> bool:
+        try:
+            return self.taxonomy.find(path_of(label, self.separator)) > 0  # type: ignore[arg-type]
+        except DataError:
+            return False
+
+    def _single(self, nodes: Iterable[int]) -> tuple[int, ...]:
+        """Each node once, without those that lead to another."""
+        distinct = set(nodes)
+        above = {up for node in distinct for up in self.taxonomy.lineages[node][:-1]}
+        return tuple(sorted(distinct - above))
+
+    def _node(self, value: object, record: Record) -> tuple[int, ...] | None:
+        """What one path, or a word in its place, stands for."""
+        taxonomy, columns = self.taxonomy, self.columns
+        if is_nowhere(value) and NOWHERE not in taxonomy.nodes_by_name:
+            return ()
+        if isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer():
+            value = str(int(value))
+        if not isinstance(value, str):
+            return (taxonomy.find(value),)  # type: ignore[arg-type]
+        written = value.strip()
+        short = written.lower() if written.lower() == _SKIP else written
+        if short != _SKIP and short not in _NUMBERS:
+            return (_found(taxonomy, written, record),)
+        if taxonomy.nodes_by_name.get(written):
+            if columns.answer not in (record.fields or {}):
+                return (taxonomy.find(written),)
+            raise DataError(
+                f"the answer {written!r} is also the name of a category: write the whole path, beginning with "
+                f"{taxonomy.names[0]}/."
+            )
+        if short == _SKIP:
+            return None
+        suggestion = (record.fields or {}).get(columns.suggestions[int(short) - 1])
+        if is_missing(suggestion):
+            raise DataError(f"the answer is {short}, and there is no suggestion {short} in the row.")
+        return self._single(self._suggested(path, record) for path in self._parts(suggestion))
+
+    def _suggested(self, suggestion: object, record: Record) -> int:
+        path = path_of(suggestion, self.separator)
+        if isinstance(path, str):
+            return _found(self.taxonomy, path.strip(), record)
+        return self.taxonomy.find(path)  # type: ignore[arg-type]
 
 
 def _found(taxonomy: Taxonomy, written: str, record: Record) -> int:
@@ -271,7 +355,7 @@ def new_documents(answers: Sequence[Answer], fields: Fields, problems: Problems)
     Examples
     --------
     >>> row = Record("answers.csv line 2", {"id": "a", "text": "a hen", "tags": "farm|red"}, delimited=True)
-    >>> new_documents([Answer(row.place, "a", 1, row)], Fields(metadata=("tags",)), Problems())[0].fields
+    >>> new_documents([Answer(row.place, "a", (1,), row)], Fields(metadata=("tags",)), Problems())[0].fields
     {'id': 'a', 'text': 'a hen', 'tags': ['farm', 'red']}
     """
     found = []

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.errors import DataError
-from himecat.input.answers import NOWHERE_NODE, Answers, new_documents, read_answers
+from himecat.input.answers import Answers, new_documents, read_answers
 from himecat.input.builder import Origin
 from himecat.input.columns import ColumnReader
 from himecat.input.corpus import Corpus, MetadataColumn, Ragged, Supervision, Vocabulary
 from himecat.input.documents import Document, Fields
-from himecat.input.labels import supervise
 from himecat.input.problems import Problems
-from himecat.input.separators import SLASH, path_of
+from himecat.input.separators import SLASH
+from himecat.input.several import most_specific, parted, resolved
 from himecat.input.taxonomy.tree import Taxonomy
 from himecat.runtime.progress import Progress
 
@@ -74,7 +74,7 @@ class Change:
     supervision : Supervision
         The labels of before and the answers, which go before older labels of the same documents.
     rows, nodes : arrays
-        The answers: the rows of their documents, and what they name.
+        The answers: the rows of their documents, and what they name; a row for each category of a document.
     n_added, n_skipped, n_replaced : int
         Documents that are new, that somebody wants skipped, and whose older label was another one.
     n_nowhere : int
@@ -101,6 +101,7 @@ def plan_change(
     encode: Encode,
     problems: Problems,
     separator: str = SLASH,
+    several: bool = False,
 ) -> Change:
     """Read answers and new documents, and say what they change; nothing is changed yet.
 
@@ -116,6 +117,8 @@ def plan_change(
         Receives what is found; errors are raised.
     separator : str
         What separates the levels of a label in one string.
+    several : bool
+        Whether documents have several categories each: an answer is then the whole set of a document.
 
     Raises
     ------
@@ -123,9 +126,9 @@ def plan_change(
         With everything that is wrong, all at once; or there is neither an answer nor a new document.
     """
     known = {name: row for row, name in enumerate(corpus.ids)}
-    given = read_answers(answers, taxonomy, fields, known, problems, separator)
+    given = read_answers(answers, taxonomy, fields, known, problems, separator, several)
     added: list[Corpus] = []
-    labels: dict[int, int] = {}
+    labels: dict[int, tuple[int, ...]] = {}
     if documents is not None:
         raw = RawLabels()
         origins, found = encode(documents, problems, [raw])
@@ -134,17 +137,13 @@ def plan_change(
         texts = [(origins[row].place, found.ids[row], found.tokens[row]) for row in again]
         _refuse_other_texts(texts, corpus, known, problems)
         places = {row: origins[position].place for row, position in enumerate(new, start=len(corpus))}
-        labelled = supervise(
-            taxonomy,
-            {
-                row: path_of(raw.found[position], separator)
-                for row, position in enumerate(new, start=len(corpus))
-                if raw.found[position] is not None and found.ids[position] not in given.given
-            },
-            places.__getitem__,
-            problems,
-        )
-        labels = dict(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True))
+        raws = {
+            row: raw.found[position]
+            for row, position in enumerate(new, start=len(corpus))
+            if raw.found[position] is not None and found.ids[position] not in given.given
+        }
+        own = parted(raws, separator, taxonomy, several)
+        labels = _by_row(resolved(taxonomy, own, places.__getitem__, problems, separator))
         added.append(found.take(new))
         known |= {found.ids[position]: row for row, position in enumerate(new, start=len(corpus))}
     _refuse_other_texts(_shown_texts(given, corpus, known, fields), corpus, known, problems)
@@ -158,33 +157,42 @@ def plan_change(
     if not given.given and not any(map(len, added)):
         skipped = f" but for {given.skipped:,} to skip" if given.skipped else ""
         raise DataError(f"There is no answer{skipped}: fill in the column 'answer', or name new documents.")
-    answered = {known[name]: answer.node for name, answer in given.given.items()}
-    nowhere = [row for row, node in answered.items() if node == NOWHERE_NODE]
-    rows = np.array([row for row, node in answered.items() if node != NOWHERE_NODE], dtype=np.int64)
-    nodes = np.array([node for node in answered.values() if node != NOWHERE_NODE], dtype=np.int64)
-    before = dict(zip(supervision.rows.tolist(), supervision.nodes.tolist(), strict=True))
-    before |= dict.fromkeys(supervision.nowhere.tolist(), NOWHERE_NODE)
-    labels |= dict(zip(rows.tolist(), nodes.tolist(), strict=True))
-    new_labels = labels | dict.fromkeys(nowhere, NOWHERE_NODE)
+    labels |= {known[name]: answer.nodes for name, answer in given.given.items()}
+    before = _by_row(supervision)
+    answered = [known[name] for name in given.given]
+    labelled = _with_labels(supervision, labels)
+    pairs = [(row, node) for row in answered for node in labels[row]]
+    rows, nodes = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     return Change(
         extended(corpus, added),
-        _with_labels(supervision, labels, nowhere),
+        most_specific(taxonomy, labelled) if several else labelled,
         rows,
         nodes,
         sum(map(len, added)),
         given.skipped,
-        sum(before.get(row, node) != node for row, node in new_labels.items()),
-        len(nowhere),
+        sum(before.get(row, nodes) != nodes for row, nodes in labels.items()),
+        sum(not labels[row] for row in answered),
     )
 
 
-def _with_labels(supervision: Supervision, labels: Mapping[int, int], away: Sequence[int]) -> Supervision:
-    stays = ~np.isin(supervision.rows, [*labels, *away])
-    rows = np.concatenate([supervision.rows[stays], np.array(list(labels), dtype=np.int64)])
-    nodes = np.concatenate([supervision.nodes[stays], np.array(list(labels.values()), dtype=np.int64)])
+def _by_row(labelled: Supervision) -> dict[int, tuple[int, ...]]:
+    """The nodes of every labelled document, in order; none where it belongs nowhere."""
+    found: dict[int, tuple[int, ...]] = dict.fromkeys(labelled.nowhere.tolist(), ())
+    for row, node in sorted(zip(labelled.rows.tolist(), labelled.nodes.tolist(), strict=True)):
+        found[row] = (*found.get(row, ()), node)
+    return found
+
+
+def _with_labels(supervision: Supervision, labels: Mapping[int, tuple[int, ...]]) -> Supervision:
+    stays = ~np.isin(supervision.rows, [*labels])
+    added = np.array([(row, node) for row, nodes in labels.items() for node in nodes], dtype=np.int64)
+    rows, nodes = added.reshape(-1, 2).T
+    rows = np.concatenate([supervision.rows[stays], rows])
+    nodes = np.concatenate([supervision.nodes[stays], nodes])
     # As a fit has them, which reads labels in the order of the documents.
     order = np.argsort(rows, kind="stable")
-    nowhere = np.union1d(np.setdiff1d(supervision.nowhere, rows), np.array(away, dtype=np.int64))
+    away = np.array([row for row, nodes in labels.items() if not nodes], dtype=np.int64)
+    nowhere = np.union1d(np.setdiff1d(supervision.nowhere, rows), away)
     return replace(supervision, rows=rows[order], nodes=nodes[order], nowhere=nowhere)
 
 

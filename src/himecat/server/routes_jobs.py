@@ -22,7 +22,9 @@ def start(server: Server, given: s.NewJob) -> Any:
     """Learn from all answers, in the background; the new model takes the old one's place when it is complete."""
     if server.workspace.view.model.gives_sets:
         raise Refused(
-            409, "A model that gives documents several paths cannot learn from answers: fit it again."
+            409,
+            "An answer of this page is one path, and this model gives documents several: choose documents with "
+            "`himecat review`, and teach it whole sets with `himecat correct`.",
         )
     rows = learning.answer_rows(server.workspace)
     if not rows:

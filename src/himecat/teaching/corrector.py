@@ -12,11 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from himecat.classifier.assigned import assigned
+from himecat.classifier.set_assignments import SetAssignments
 from himecat.classifier.several import SeveralClassifier
 from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
+from himecat.input.answers import N_SUGGESTIONS
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.corrections import RawLabels, plan_change
 from himecat.input.problems import Problems
@@ -65,7 +67,8 @@ class Corrector(Predictor):
         -------
         list of dict
             For each document its fields, three suggestions with their confidence, `why` (what speaks for the first) and
-            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it.
+            an empty `answer`. Filled in, :meth:`himecat.HiMeCat.correct` takes it. Where documents have several paths,
+            each suggestion is a list of them: the first is the whole set, the others are categories beside it.
 
         Examples
         --------
@@ -77,9 +80,9 @@ class Corrector(Predictor):
         ('red car', 1, '')
         """
         from himecat.classifier.asking import choose
-        from himecat.evaluation.review import review_rows
+        from himecat.evaluation.review import leaf_suggestions, review_rows, set_suggestions
 
-        self._refuse_several("choose documents for review")
+        self._check_fitted()
         check_number("count", count, 1, 1e6, above=False, whole=True)
         if isinstance(X, Corpus):
             raise UsageError("A Corpus has no texts to show: pass the documents themselves.")
@@ -93,37 +96,37 @@ class Corrector(Predictor):
         labelled = {corpus.ids[row] for row, label in enumerate(raw.found) if label is not None}
         if self._learned_from is not None:
             kept = self._kept()
-            labelled |= {kept.corpus.ids[row] for row in kept.supervision.rows.tolist()}
+            answered = np.union1d(kept.supervision.rows, kept.supervision.nowhere)
+            labelled |= {kept.corpus.ids[row] for row in answered.tolist()}
         out = ~usable | np.array([name in labelled for name in corpus.ids], dtype=bool)
         if out.all():
             raise DataError("Every document is labelled already: there is none to review.")
-        wide = isinstance(self.classifier_, StagedClassifier)
-        threads = usable_threads(self.threads)
+        classifier, threads, more = self.classifier_, usable_threads(self.threads), dict[str, Any]()
+        wide = isinstance(classifier, StagedClassifier)
         if wide:
             # Of the probabilities only the first two are looked at.
-            placed = assigned(self.classifier_, self.taxonomy_, corpus, threads, best=2)
+            placed = assigned(classifier, self.taxonomy_, corpus, threads, best=2)
             assert placed.best_confidence is not None
             probabilities = placed.best_confidence
         else:
-            probabilities = self.classifier_.leaf_probabilities(corpus, threads)
+            probabilities = classifier.leaf_probabilities(corpus, threads)
+        if isinstance(classifier, SeveralClassifier):
+            more["threshold"] = classifier.threshold
         chosen = choose(
             probabilities,
-            self.classifier_.directions(corpus),
+            classifier.directions(corpus),
             labelled=np.flatnonzero(out),
             count=count,
             seed=int(self.random_state) if seed is None else seed,
+            **more,
         )
         some = corpus.take(chosen)
-        sure = self.classifier_.leaf_probabilities(some, threads) if wide else probabilities[chosen]
-        return review_rows(source, self.fields(), some, sure, self.space_, self.classifier_)
-
-    def _refuse_several(self, what: str) -> None:
-        self._check_fitted()
-        if isinstance(self.classifier_, SeveralClassifier):
-            raise UsageError(
-                f"A model that gives documents several paths cannot {what}: add the labels to the documents and fit it "
-                "again."
-            )
+        sure = classifier.leaf_probabilities(some, threads) if wide else probabilities[chosen]
+        if isinstance(classifier, SeveralClassifier):
+            suggestions = set_suggestions(classifier.assign(sure, best=N_SUGGESTIONS))
+        else:
+            suggestions = leaf_suggestions(self.taxonomy_, sure)
+        return review_rows(source, self.fields(), some, suggestions, self.space_, classifier)
 
     def _kept(self) -> LearnedFrom:
         """The documents and labels that the model was fitted on, in the ids of its vocabularies."""
@@ -152,7 +155,9 @@ class Corrector(Predictor):
 
     def learned_documents(self, what: str) -> LearnedFrom:
         """The documents and labels that the model was fitted on; `what` they are needed for, if it cannot be done."""
-        self._refuse_several(what)
+        self._check_fitted()
+        if self.gives_sets:
+            raise UsageError(f"A model that gives documents several paths cannot {what}.")
         return self._kept()
 
     def kept_documents(self) -> Corpus:
@@ -170,6 +175,13 @@ class Corrector(Predictor):
     def _leaves_of(self, corpus: Corpus) -> npt.NDArray[np.int64]:
         """The most probable leaf of every document."""
         return assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads)).nodes
+
+    def _placed(self, corpus: Corpus) -> Supervision:
+        """Where every document is placed, whatever labels it has."""
+        found = assigned(self.classifier_, self.taxonomy_, corpus, usable_threads(self.threads))
+        if isinstance(found, SetAssignments):
+            return found.as_pairs()
+        return Supervision(np.arange(len(found), dtype=np.int64), found.nodes)
 
     def correct(
         self,
@@ -190,7 +202,8 @@ class Corrector(Predictor):
         answers : mapping, path, DataFrame or list of dicts
             Labels by the ids of their documents; or what :meth:`review` gave, with answers; or documents with ids
             and labels; or the path of an .xlsx, CSV or JSON file of such. An answer replaces an older label, and one
-            for an inner category counts for all below it.
+            for an inner category counts for all below it. Where documents have several paths, an answer is all of a
+            document: a list of paths, or a string with `;` between them; an inner category is one of its own.
         documents : path, DataFrame or list of dicts, optional
             New documents, labelled or not. Answers for documents that the model does not know need them
             here, or their text among the answers.
@@ -213,20 +226,29 @@ class Corrector(Predictor):
         >>> print(model.fit(documents, ["animals", "things", None, None]).correct({"c": "animals"}).said)
         1 answer: 1 confirm, 0 move. 3 of 4 documents are labelled.
         """
-        self._refuse_several("be corrected")
         shown = progress or (Progress() if self.verbose else silent())
         kept, tree = self._kept(), self._fitted_taxonomy()
         problems = Problems()
         given = checked(separator) or self.separator_
         change = plan_change(
-            answers, documents, *kept, tree, self.fields(), self._encode_new, problems, given
+            answers,
+            documents,
+            *kept,
+            tree,
+            self.fields(),
+            self._encode_new,
+            problems,
+            given,
+            self.gives_sets,
         )
         for problem in problems:
             shown.say(f"{problem.severity}: {problem}")
         if dry_run:
-            return judged(tree, change, self._leaves_of(change.corpus.take(change.rows)))
-        before, quality = self._leaves_of(change.corpus), getattr(self, "quality_", None)
-        found = judged(tree, change, before[change.rows])
+            rows = np.unique(change.rows)
+            some = self._placed(change.corpus.take(rows))
+            return judged(tree, change, replace(some, rows=rows[some.rows]), self.gives_sets)
+        before, quality = self._placed(change.corpus), getattr(self, "quality_", None)
+        found = judged(tree, change, before, self.gives_sets)
         shown.say(found.said)
         if change.n_added:
             shown.say("note: words that only new documents have are not learned until a whole fit.")
@@ -235,7 +257,7 @@ class Corrector(Predictor):
             # Labels change neither the vectors of words nor the topics.
             more["known"] = self.classifier_.learned_views
         self._fit_again(change.corpus, change.supervision, tree, self.keywords_, shown, **more)
-        moves = moves_between(tree, before, self._leaves_of(change.corpus))
+        moves = moves_between(tree, before, self._placed(change.corpus))
         return replace(
             found,
             n_changed=sum(move.count for move in moves),
@@ -262,6 +284,8 @@ class Corrector(Predictor):
             "separator": self.separator_,
         }
         options["allow_empty_leaves"] |= more.pop("allow_empty_leaves", False)
+        # Found from the labels once, it stays: those of now may have one path each.
+        options["several"] = self.several if self.several is not None else self.gives_sets or None
         material = validate.read_material(
             corpus, supervision, readers=readers_of(views), progress=progress, **options
         )
