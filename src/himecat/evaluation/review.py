@@ -18,7 +18,8 @@ from himecat.classifier.several import SeveralClassifier
 from himecat.errors import UsageError
 from himecat.evaluation.explain import explain_row
 from himecat.evaluation.review_workbook import open_openpyxl, workbook
-from himecat.input.answers import N_SUGGESTIONS, ReviewColumns, cut, label_for
+from himecat.input.answer_nodes import N_SUGGESTIONS, ReviewColumns
+from himecat.input.answers import cut, label_for
 from himecat.input.corpus import Corpus
 from himecat.input.documents import VALUE_SEPARATOR, Document, Fields, read_documents
 from himecat.input.problems import Problems

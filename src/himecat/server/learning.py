@@ -17,7 +17,7 @@ import numpy as np
 
 from himecat.errors import DataError, HimecatError, OutputError
 from himecat.estimator import HiMeCat
-from himecat.input.answers import ReviewColumns
+from himecat.input.answer_nodes import ReviewColumns
 from himecat.input.labels import NOWHERE
 from himecat.runtime.leftovers import clean_leftovers
 from himecat.runtime.progress import ReportedProgress, silent

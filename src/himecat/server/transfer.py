@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from himecat.evaluation.review_workbook import workbook
-from himecat.input.answers import NOWHERE_NODE, ReviewColumns, label_for, read_answers
+from himecat.input.answer_nodes import ReviewColumns
+from himecat.input.answers import NOWHERE_NODE, label_for, read_answers
 from himecat.input.documents import VALUE_SEPARATOR
 from himecat.input.label_studio import DEFAULT_LABELS
 from himecat.input.labels import NOWHERE

@@ -18,7 +18,7 @@ from himecat.classifier.staged import StagedClassifier
 from himecat.errors import DataError, UsageError, spelled
 from himecat.evaluation.correction import Correction, accuracies, judged, moves_between
 from himecat.input import validate
-from himecat.input.answers import N_SUGGESTIONS
+from himecat.input.answer_nodes import N_SUGGESTIONS
 from himecat.input.corpus import Corpus, Supervision
 from himecat.input.corrections import RawLabels, plan_change
 from himecat.input.problems import Problems
